@@ -127,8 +127,7 @@ class Convolution16(FloatRescaling, PhaseKernel):
         return largest.code_bytes + singles + 60
 
     def packed_bytes(self, node: Node) -> int:
-        geometry, finish = Geometry.of(node), self._finish(node)
-        assert finish is not None, "reject() was asked"
+        geometry, finish = Geometry.of(node), refusals.asked(self._finish(node))
         return geometry.groups * packed_bytes(self._block(node), _of_group(finish, geometry, 0))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
@@ -153,8 +152,7 @@ class Convolution16(FloatRescaling, PhaseKernel):
         step: int = 1,
     ) -> ir.Stmt:
         """Return the loops over pixels, which are `step` apart in the output."""
-        geometry, finish = Geometry.of(node), self._finish(node)
-        assert finish is not None, "reject() was asked"
+        geometry, finish = Geometry.of(node), refusals.asked(self._finish(node))
         largest = self._block(node, source.row_step, step)
         channels, inputs = geometry.output.channels, geometry.image.channels
         of_groups = [slice(n * channels, (n + 1) * channels) for n in range(geometry.groups)]
@@ -187,8 +185,7 @@ class Convolution16(FloatRescaling, PhaseKernel):
             row_step: elements from a row of a window to the next one.
             step: pixels of the layer's output from one of the convolution's to the next one.
         """
-        geometry, finish = Geometry.of(node), self._finish(node)
-        assert finish is not None, "reject() was asked"
+        geometry, finish = Geometry.of(node), refusals.asked(self._finish(node))
         copied = geometry.of_all_groups.copied_step
         runs = _runs(geometry, copied if row_step is None else row_step)
         output, size = geometry.output, DType.INT16.bytes

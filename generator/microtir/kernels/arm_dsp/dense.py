@@ -148,8 +148,7 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: one call of the kernel, or two, for each row of inputs."""
-        parts = self.parts(layer.node)
-        assert parts is not None, "reject() was asked"
+        parts = refusals.asked(self.parts(layer.node))
         inputs = layer.node.inputs[1].shape[1]
         products = tuple(
             macro_kernel.Product(
@@ -169,8 +168,7 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
 
 def _bodies(node: Node) -> Iterator[tuple[Block, Printed, int]]:
     """Yield the blocks of outputs, what is printed for each, and how many quads a turn has."""
-    parts, inputs = _packed(node), node.inputs[1].shape[1]
-    assert parts is not None, "reject() was asked"
+    parts, inputs = refusals.asked(_packed(node)), node.inputs[1].shape[1]
     for block, packed in parts:
         values = _values(inputs, block.pairs, block.outputs, packed.rescaling)
         yield block, printed("kernels/dense.j2", values), repeats(inputs // _QUAD)

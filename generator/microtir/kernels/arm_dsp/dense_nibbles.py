@@ -14,7 +14,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import dense
-from microtir.kernels.common import micro_kernel, packing
+from microtir.kernels.common import micro_kernel, packing, refusals
 from microtir.kernels.common.dense import rows_of
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.packed_weights import saved_bytes
@@ -105,8 +105,7 @@ class DenseNibbles(dense.Dense):
 
 def _bodies(node: Node) -> Iterator[tuple[dense.Block, Printed, int]]:
     """Yield the blocks of outputs, what is printed for each, and how many quads a turn has."""
-    parts, inputs = _packed(node), node.inputs[1].shape[1]
-    assert parts is not None, "reject() was asked"
+    parts, inputs = refusals.asked(_packed(node)), node.inputs[1].shape[1]
     for block, packed in parts:
         values = _values(inputs, block.pairs // 2, block.outputs, packed.rescaling)
         yield block, printed(_TEMPLATE, values), dense.repeats(inputs // QUAD)

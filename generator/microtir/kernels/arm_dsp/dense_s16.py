@@ -65,14 +65,12 @@ class Dense16(float_rescaling.FloatRescaling):
         return self._block(node).code_bytes
 
     def packed_bytes(self, node: Node) -> int:
-        finish = self._finish(node)
-        assert finish is not None, "reject() was asked"
+        finish = refusals.asked(self._finish(node))
         return packed_bytes(self._block(node), finish)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: a call of the kernel for each row of inputs."""
-        own_block, finish = self._block(layer.node), self._finish(layer.node)
-        assert finish is not None, "reject() was asked"
+        own_block, finish = self._block(layer.node), refusals.asked(self._finish(layer.node))
         matrix = layer.data(1).astype(np.int8)
         constants = (
             at(packing.constant("weights", pack_weights(matrix, own_block)), *[0] * 7),
@@ -85,8 +83,7 @@ class Dense16(float_rescaling.FloatRescaling):
         return (_wide if self.has_wide_sums else _narrow)(node)
 
     def _block(self, node: Node) -> Block16:
-        finish, (outputs, inputs) = self._finish(node), node.inputs[1].shape
-        assert finish is not None, "reject() was asked"
+        finish, (outputs, inputs) = refusals.asked(self._finish(node)), node.inputs[1].shape
         most = min(4 if self.has_wide_sums else 8, outputs // PAIR * PAIR)
         runs = Runs(1, 1, inputs, inputs, inputs, inputs)
         return convolution_s16.best_block(1, most, outputs, runs, finish[0])

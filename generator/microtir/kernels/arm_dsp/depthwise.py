@@ -16,7 +16,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import copy
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.common import micro_kernel, packing
+from microtir.kernels.common import micro_kernel, packing, refusals
 from microtir.kernels.common.bordered_rows import window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
@@ -60,8 +60,7 @@ class PackedDepthwise:
     @staticmethod
     def of(layer: Layer) -> PackedDepthwise:
         """Return the constants of a layer whose factors fit."""
-        scaling = factors(layer.node)
-        assert scaling is not None, "refusal() was asked"
+        scaling = refusals.asked(factors(layer.node))
         weights = layer.data(1)
         order = channel_quads(weights.shape[-1])
         by_word = weights.astype(np.int16)[..., order].reshape(-1, len(order) // QUAD, QUAD)

@@ -26,7 +26,7 @@ from microtir.kernels.arm_dsp.depthwise import (
     values_of,
 )
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.common import depthwise, micro_kernel, packing
+from microtir.kernels.common import depthwise, micro_kernel, packing, refusals
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
@@ -179,8 +179,7 @@ class DepthwiseRows(FloatRescaling, depthwise.DepthwiseKernel):
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions for any rows of a call, by counts on the Cortex-M4."""
-        geometry, scaling = Geometry.of(node), factors(node)
-        assert scaling is not None, "refusal() was asked"
+        geometry, scaling = Geometry.of(node), refusals.asked(factors(node))
         quads = -(-geometry.image.channels // QUAD)
         return geometry.output.height * sum(
             c.count * (quads * _turn(c.taps, scaling.rescaling.instructions) + 35)
@@ -189,8 +188,7 @@ class DepthwiseRows(FloatRescaling, depthwise.DepthwiseKernel):
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
-        geometry, scaling = Geometry.of(node), factors(node)
-        assert scaling is not None, "refusal() was asked"
+        geometry, scaling = Geometry.of(node), refusals.asked(factors(node))
         kernels = dict.fromkeys(c.taps for c in _row_calls(geometry))
         return sum(60 + 4 * _turn(taps, scaling.rescaling.instructions) for taps in kernels)
 

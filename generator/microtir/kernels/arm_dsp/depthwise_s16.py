@@ -72,29 +72,25 @@ class Depthwise16(float_rescaling.FloatRescaling):
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return the instructions of all blocks, as they are printed, and of copied rows."""
-        geometry, finish = Geometry.of(node), self._finish(node)
-        assert finish is not None, "reject() was asked"
+        geometry, finish = Geometry.of(node), refusals.asked(self._finish(node))
         row = _row_cost(geometry, self._pixels(geometry, finish), finish)
         return geometry.output.height * row + copy_cost(node, by_rows=calls.rows > 0)
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
-        geometry, finish = Geometry.of(node), self._finish(node)
-        assert finish is not None, "reject() was asked"
+        geometry, finish = Geometry.of(node), refusals.asked(self._finish(node))
         pixels = self._pixels(geometry, finish)
         counts = {pixels, geometry.output.width % pixels or pixels}
         return sum(_block(geometry, count, finish).code_bytes for count in counts)
 
     def packed_bytes(self, node: Node) -> int:
         _, rows, columns, channels = node.inputs[1].shape
-        taps, finish = rows * columns * DType.INT16.bytes, self._finish(node)
-        assert finish is not None, "reject() was asked"
+        taps, finish = rows * columns * DType.INT16.bytes, refusals.asked(self._finish(node))
         return channel_bytes(channels, blocks_s16.PAIR, taps, finish[1].shape[1])
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: blocks of pixels of each row, then those that are left."""
-        geometry, own_finish = Geometry.of(layer.node), self._finish(layer.node)
-        assert own_finish is not None, "reject() was asked"
+        geometry, own_finish = Geometry.of(layer.node), refusals.asked(self._finish(layer.node))
         x, finish = layer.input_rows(0), own_finish[0]
         source = window_rows(x, geometry, lambda size: copying.copy(size, DType.INT16))
         taps, channels = _taps(geometry, source.row_step), geometry.image.channels

@@ -264,8 +264,7 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
     def loops(self, part: Part, x: Rows, patch: ir.Buffer) -> ir.Stmt:
         """Return the loops over the groups of a part and over its pixels."""
         geometry, planes = Geometry.of(part.node), part.planes
-        packed = self.packed(part.node, planes.bytes if planes else 1)
-        assert packed is not None, "reject() was asked"
+        packed = refusals.asked(self.packed(part.node, planes.bytes if planes else 1))
         channels = geometry.output.channels
 
         def kernel(pixels: int) -> KernelDescription:

@@ -18,6 +18,7 @@ from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import float_rescaling, gemm
 from microtir.kernels.arm_dsp.copying import copy, fill, fill_spread, spread
 from microtir.kernels.arm_dsp.patch import TOGETHER, patch_counts
+from microtir.kernels.common import refusals
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.gather import Gather
@@ -155,8 +156,7 @@ class GemmBytes(float_rescaling.FloatRescaling):
         """Return the layer function."""
         geometry, x = Geometry.of(layer.node), layer.input_rows(0)
         packs = _single_packed_of if self.pixels == 1 else gemm.packed_of
-        packed = packs(layer.node)
-        assert packed is not None, "reject() was asked"
+        packed = refusals.asked(packs(layer.node))
         channels, values = geometry.output.channels, _values(geometry)
         source: Source = DirectRows(x, geometry, is_line=geometry.is_pointwise and x.is_whole)
         if not _reads_input(geometry):

@@ -270,16 +270,14 @@ class Recurrent(Kernel):
         return super().weight_bytes(node) + signed_lines(saturates=True).nbytes
 
     def packed_bytes(self, node: Node) -> int:
-        parts = _parts(node)
-        assert parts is not None, "reject() was asked"
+        parts = refusals.asked(_parts(node))
         states = Sequences.of(Layer.alone(node)).begins
         data = (array.nbytes for side in parts.sides for array in (side.weights, side.factors))
         return sum(data) + signed_lines(saturates=True).nbytes + packing.bytes_of(*states)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: three calls for each step of a sequence."""
-        node, parts = layer.node, _parts(layer.node)
-        assert parts is not None, "reject() was asked"
+        node, parts = layer.node, refusals.asked(_parts(layer.node))
         sequences, pairs = Sequences.of(layer), _pairs(node)
         has_scratch = self.scratch_bytes(node, IN_ONE_CALL) > 0
         scope = ir.Scope.PARAMETER if has_scratch else ir.Scope.LOCAL
@@ -322,8 +320,7 @@ def _pairs(node: Node) -> int:
 
 def _bodies(node: Node) -> Iterator[tuple[Printed, Mapping[str, int]]]:
     """Yield what is printed, and how often its loops run in a step."""
-    parts, pairs = _parts(node), _pairs(node)
-    assert parts is not None, "reject() was asked"
+    parts, pairs = refusals.asked(_parts(node)), _pairs(node)
     for adds, side in enumerate(parts.sides):
         values = _sums_values(side.width, pairs, side.gates, adds > 0)
         turns = _turns(side.width)[0]

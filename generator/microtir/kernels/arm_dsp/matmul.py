@@ -18,7 +18,7 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor
 from microtir.kernels.arm_dsp.lines import Lines, pack
-from microtir.kernels.common import counted, macro_kernel, micro_kernel, packing
+from microtir.kernels.common import counted, macro_kernel, micro_kernel, packing, refusals
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.matrices import place_of, stacked, stacks_of
@@ -161,9 +161,7 @@ class Matmul(counted.Counted):
 
 
 def _form(node: Node) -> _Form:
-    form = _Form.of(node)
-    assert form is not None, "reject() was asked"
-    return form
+    return refusals.asked(_Form.of(node))
 
 
 class _Matrices(macro_kernel.Source):

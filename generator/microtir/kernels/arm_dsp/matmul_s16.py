@@ -15,7 +15,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common import packing
+from microtir.kernels.common import packing, refusals
 from microtir.kernels.common.finish_s16 import Finish16, Sums, wide_words
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
@@ -184,9 +184,7 @@ class Matmul16(Kernel):
 
 
 def _form(node: Node) -> _Form:
-    form = _Form.of(node)
-    assert form is not None, "reject() was asked"
-    return form
+    return refusals.asked(_Form.of(node))
 
 
 @made_once

@@ -85,8 +85,7 @@ class GemmNarrow(float_rescaling.FloatRescaling):
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions for any rows of a call, from counts of the Cortex-M4."""
-        geometry, factors = Geometry.of(node), _factors(node)
-        assert factors is not None, "refusal() was asked"
+        geometry, factors = Geometry.of(node), refusals.asked(_factors(node))
         output, values = geometry.output, geometry.image.channels
         rows, part = output.images * output.height, _part(geometry)
         parts = -(-output.width // part)
@@ -98,8 +97,7 @@ class GemmNarrow(float_rescaling.FloatRescaling):
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; widening is shared."""
-        factors = _factors(node)
-        assert factors is not None, "refusal() was asked"
+        factors = refusals.asked(_factors(node))
         values = Geometry.of(node).image.channels
         return 240 + (TURN + 1) * 4 * (values // 2 + factors.rescaling.instructions + 1)
 
@@ -110,8 +108,8 @@ class GemmNarrow(float_rescaling.FloatRescaling):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: parts of a row into a patch, then all channels of it."""
-        geometry, factors, weights = Geometry.of(layer.node), _factors(layer.node), layer.data(1)
-        assert factors is not None, "reject() was asked"
+        geometry, weights = Geometry.of(layer.node), layer.data(1)
+        factors = refusals.asked(_factors(layer.node))
         rescaling, values = factors.rescaling, geometry.image.channels
         sink, planes = outputs.sink_of(layer)
         words = constant("words", pack(weights.reshape(len(weights), -1), factors.constants))

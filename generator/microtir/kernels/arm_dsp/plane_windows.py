@@ -31,6 +31,7 @@ from microtir.kernels.arm_dsp.planes import (
     rows_split,
     split_cost,
 )
+from microtir.kernels.common import refusals
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer, Rows
@@ -175,8 +176,7 @@ def outputs_of(node: Node) -> int:
 
 
 def _rescaling(node: Node) -> Rescaling:
-    scaling = factors(node)
-    assert scaling is not None, "refusal() was asked"
+    scaling = refusals.asked(factors(node))
     return scaling.rescaling
 
 

@@ -24,7 +24,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import copying, float_rescaling, planes_words
 from microtir.kernels.arm_dsp.depthwise import IMMEDIATE, factors
-from microtir.kernels.common import packing, requantise
+from microtir.kernels.common import packing, refusals, requantise
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer, Rows
@@ -259,8 +259,7 @@ class _Emitter:
         self.x, self.y = layer.input_rows(0), layer.output_rows()
         is_planar = self.x.layout.planes is not None
         self.plane = Plane.of(self.geometry, self.x.buffer.dtype if is_planar else DType.INT16)
-        scaling = factors(layer.node)
-        assert scaling is not None, "refusal() was asked"
+        scaling = refusals.asked(factors(layer.node))
         self.kernel = depthwise(self.plane, scaling.rescaling)
         taps = layer.data(1)[0].astype(np.int16)
         self.words = packing.constant("words", words_of(self.plane).pack(taps, scaling.constants))

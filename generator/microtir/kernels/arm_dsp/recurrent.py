@@ -57,8 +57,7 @@ class _Product:
         """Return the products of a matrix (blocks, rows, K)."""
         blocks, rows, width = matrix.shape
         passes = rows // (2 * _PAIRS)
-        lanes = pack_pairs(arranged(matrix.reshape(blocks * rows, width)))
-        assert lanes is not None, "reject() was asked"
+        lanes = refusals.asked(pack_pairs(arranged(matrix.reshape(blocks * rows, width))))
         shape = (blocks * passes, _PAIRS, *lanes.shape[1:])
         ordered = lanes.reshape(shape).transpose(0, 2, 3, 1, 4)
         kernel = dense(width, _PAIRS, passes, None)

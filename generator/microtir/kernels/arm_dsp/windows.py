@@ -208,8 +208,7 @@ class GemmWindows(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
 
         Calls share what they widen.
         """
-        form, factors = _Form.of(node), _factors(node)
-        assert factors is not None, "refusal() was asked"
+        form, factors = _Form.of(node), refusals.asked(_factors(node))
         rows, output, requantised_ = form.rows, form.geometry.output, factors.rescaling.instructions
         new = rows.copies * (form.copied * 11 // 8 + 40)
         keeping = form.shared_rows * rows.distance // 6 + 40 if form.shared_rows else 0
@@ -259,9 +258,7 @@ class GemmWindows(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         """Return the loops over rows, and over the tiles of each."""
         form = _Form.of(node)
         written = Outputs(form.geometry.output.channels, planes)
-        packed = _packed(node, written.channel_bytes)
-        assert packed is not None, "reject() was asked"
-        words, factors = packed
+        words, factors = refusals.asked(_packed(node, written.channel_bytes))
 
         def kernel(pixels: int) -> KernelDescription:
             return windows(form.rows, pixels, written, factors.rescaling)

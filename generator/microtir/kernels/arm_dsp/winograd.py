@@ -17,7 +17,7 @@ from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import float_rescaling, winograd_windows
 from microtir.kernels.arm_dsp.winograd_kernels import inputs, is_far, products, turns_of
 from microtir.kernels.arm_dsp.winograd_work import Work
-from microtir.kernels.common import micro_kernel, weights, winograd
+from microtir.kernels.common import micro_kernel, refusals, weights, winograd
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Arguments, Pixel, Product, Sink, Tile, macro_kernel
@@ -126,8 +126,7 @@ def kernel_bytes(form: winograd_windows.Form) -> int:
 
 def block_work(node: Node, form: winograd_windows.Form, calls: int = 1) -> Work:
     """Return the work of four tiles, whose products are computed by so many calls."""
-    scaling, channels = winograd_windows.factors(node), form.channels
-    assert scaling is not None, "reject() was asked"
+    scaling, channels = refusals.asked(winograd_windows.factors(node)), form.channels
     far = 2 * winograd.COLUMNS * (winograd.SIDE - 1) if is_far(channels) else 0
     around = winograd.POSITIONS * (3 * turns_of(_steps(form))[1] + 6)
     tiles = winograd.TILES * (83 + 8 * scaling.rescaling.instructions)

@@ -23,7 +23,7 @@ from microtir.kernels.arm_dsp.winograd import (
     form_of,
     kernel_bytes,
 )
-from microtir.kernels.common import weights, winograd
+from microtir.kernels.common import refusals, weights, winograd
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import (
     Arguments,
@@ -100,8 +100,7 @@ class WinogradBands(Winograd):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: the inputs of a band, then two output channels a turn."""
         node, form = layer.node, self._form(layer.node, layer.call_rows)
-        output, scaling = form.geometry.output, winograd_windows.factors(layer.node)
-        assert scaling is not None, "reject() was asked"
+        output, scaling = form.geometry.output, refusals.asked(winograd_windows.factors(layer.node))
         packed_weights = constant("weights", winograd.pairs_of_bytes(winograd_windows.matrix(node)))
         words = constant("words", winograd.constant_words(scaling.constants))
         source, sink = _Band(layer, form), _TwoChannels(layer)

@@ -17,7 +17,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import float_rescaling, winograd_windows, winograd_work
 from microtir.kernels.arm_dsp.winograd_row_kernels import Block, row_inputs, row_products, turn_of
-from microtir.kernels.common import convolution_geometry, weights, winograd_rows
+from microtir.kernels.common import convolution_geometry, refusals, weights, winograd_rows
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Nhwc, Pixel, Product, Tile, macro_kernel
 from microtir.kernels.common.micro_kernel import call
@@ -88,8 +88,8 @@ class WinogradRows(float_rescaling.FloatRescaling):
 
     def _work(self, node: Node) -> winograd_work.Work:
         """Return the work of a block."""
-        form, scaling, block = self._form(node), winograd_windows.factors(node), self.block
-        assert scaling is not None, "reject() was asked"
+        form, block = self._form(node), self.block
+        scaling = refusals.asked(winograd_windows.factors(node))
         quad = _TILE_INPUTS * block.tiles + 10
         steps = _steps(form)
         turns = steps // turn_of(steps)

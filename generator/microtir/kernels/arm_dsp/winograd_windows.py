@@ -21,6 +21,7 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Pixel, Source, cut
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant, requantised
+from microtir.kernels.common.refusals import asked
 from microtir.kernels.common.statements import at, let, loop, seq, when
 from microtir.operators.convolution.definition import Conv2D, conv_params
 from microtir.plan.ir import Refusal
@@ -172,8 +173,7 @@ class Packed:
     @staticmethod
     def of(node: Node, positions: npt.NDArray[np.int16], at_once: int) -> Packed:
         """Return those of a node, given its transformed weights and the outputs of a turn."""
-        scaling = factors(node)
-        assert scaling is not None, "refusal() was asked"
+        scaling = asked(factors(node))
         words = winograd.constant_words(scaling.constants, at_once)
         weights = constant("weights", winograd.arranged(positions, at_once))
         return Packed(weights, constant("words", words), scaling.rescaling)

@@ -305,8 +305,7 @@ def _finish(node: Node, form: Form) -> tuple[Finish, Table | None]:
     finish = finish_of(
         node, _matrix(node), no_fp_contract=form.no_fp_contract, is_straight=form.is_straight
     )
-    assert finish is not None, "refusal was asked"
-    return finish
+    return refusals.asked(finish)
 
 
 def _packed(node: Node, form: Form) -> _Packed:

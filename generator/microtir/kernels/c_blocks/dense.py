@@ -94,33 +94,29 @@ def _native_cost(node: Node, per_pass: int, finish: Finish, native: Native) -> i
 
 def cost(node: Node, form: Form = PLAIN) -> int:
     """Return the instructions, from counts of emulated Cortex-M3 and M4."""
-    finish_and_table = _finish(node, form)
-    assert finish_and_table is not None, "refusal was asked"
+    finish, _ = refusals.asked(_finish(node, form))
     outputs, inputs = node.inputs[1].shape
-    per_pass = _outputs_per_pass(node, finish_and_table[0], form)
+    per_pass = _outputs_per_pass(node, finish, form)
     if form.native is not None:
-        native = _native_cost(node, per_pass, finish_and_table[0], form.native)
+        native = _native_cost(node, per_pass, finish, form.native)
         return dense.rows_of(node) * (native + _CALL)
-    row = len(turns_of(outputs, per_pass)) * _turn_cost(inputs, per_pass, finish_and_table[0]) + 30
+    row = len(turns_of(outputs, per_pass)) * _turn_cost(inputs, per_pass, finish) + 30
     return dense.rows_of(node) * row
 
 
 def code_bytes(node: Node, form: Form = PLAIN) -> int:
     """Return the bytes of the kernel; other layers may use the same."""
-    finish_and_table = _finish(node, form)
-    assert finish_and_table is not None, "refusal was asked"
-    per_pass = _outputs_per_pass(node, finish_and_table[0], form)
+    finish, _ = refusals.asked(_finish(node, form))
+    per_pass = _outputs_per_pass(node, finish, form)
     if form.native is not None:
-        return form.native.code_bytes(_size(node, per_pass, finish_and_table[0], form.native))
-    products = per_pass * (1 + finish_and_table[0].per_product) + 1
-    return 4 * (_TURN * products + per_pass * finish_and_table[0].instructions) + 120
+        return form.native.code_bytes(_size(node, per_pass, finish, form.native))
+    products = per_pass * (1 + finish.per_product) + 1
+    return 4 * (_TURN * products + per_pass * finish.instructions) + 120
 
 
 def packed_bytes(node: Node, form: Form = PLAIN) -> int:
     """Return the bytes of the constants."""
-    own_finish = _finish(node, form)
-    assert own_finish is not None, "refusal was asked"
-    (finish, table), (outputs, inputs) = own_finish, node.inputs[1].shape
+    (finish, table), (outputs, inputs) = refusals.asked(_finish(node, form)), node.inputs[1].shape
     words = 0 if table is None else table.shape[1]
     weights = inputs * node.inputs[1].dtype.bytes
     return channel_bytes(outputs, _outputs_per_pass(node, finish, form), weights, words)
@@ -128,9 +124,7 @@ def packed_bytes(node: Node, form: Form = PLAIN) -> int:
 
 def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
     """Return the layer function: one call of the kernel for each row of inputs."""
-    finish_and_table, matrix = _finish(layer.node, form), layer.data(1)
-    assert finish_and_table is not None, "refusal was asked"
-    finish, table = finish_and_table
+    (finish, table), matrix = refusals.asked(_finish(layer.node, form)), layer.data(1)
     outputs, inputs = matrix.shape
     per_pass = _outputs_per_pass(layer.node, finish, form)
     starts = turns_of(outputs, per_pass)

@@ -112,15 +112,11 @@ def _pixels(node: Node, finish: Finish, form: Form) -> int:
 
 def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     """Return the instructions, from counts of emulated Cortex-M3 and M4."""
-    geometry, finish = (
-        Geometry.of(node),
-        _finish(node, form),
-    )
-    assert finish is not None, "refusal was asked"
-    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, finish[0], form)
+    geometry, (finish, _) = Geometry.of(node), refusals.asked(_finish(node, form))
+    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, finish, form)
     blocks, rest = divmod(geometry.output.width, pixels)
-    row = blocks * _row_cost(taps, pixels, finish[0])
-    row += _row_cost(taps, rest, finish[0]) if rest else 0
+    row = blocks * _row_cost(taps, pixels, finish)
+    row += _row_cost(taps, rest, finish) if rest else 0
     return geometry.output.height * row * geometry.output.channels + copy_cost(
         node, by_rows=by_rows
     )
@@ -128,29 +124,22 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
 
 def code_bytes(node: Node, form: Form = FAST) -> int:
     """Return the bytes of the kernels; other layers may use the same."""
-    geometry, finish = (
-        Geometry.of(node),
-        _finish(node, form),
-    )
-    assert finish is not None, "refusal was asked"
-    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, finish[0], form)
+    geometry, (finish, _) = Geometry.of(node), refusals.asked(_finish(node, form))
+    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, finish, form)
     rest = geometry.output.width % pixels
-    return sum(4 * _row_cost(taps, n, finish[0]) + 60 for n in (pixels, rest) if n)
+    return sum(4 * _row_cost(taps, n, finish) + 60 for n in (pixels, rest) if n)
 
 
 def packed_bytes(node: Node, form: Form = FAST) -> int:
     """Return the bytes of the constants."""
-    finish = _finish(node, form)
-    assert finish is not None, "refusal was asked"
-    return node.inputs[1].type.bytes + (0 if finish[1] is None else finish[1].nbytes)
+    _, table = refusals.asked(_finish(node, form))
+    return node.inputs[1].type.bytes + (0 if table is None else table.nbytes)
 
 
 def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     """Emit the layer function: blocks of pixels of each row, then those that are left."""
     node, geometry = layer.node, Geometry.of(layer.node)
-    finish_and_words = _finish(node, form)
-    assert finish_and_words is not None, "refusal was asked"
-    finish, rows = finish_and_words
+    finish, rows = refusals.asked(_finish(node, form))
     weights = packing.constant("weights", _weights(node))
     table = () if rows is None else (statements.at(packing.constant("constants", rows), 0, 0),)
     x, channels = layer.input_rows(0), geometry.image.channels

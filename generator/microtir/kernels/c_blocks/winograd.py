@@ -29,6 +29,7 @@ from microtir.kernels.common import gather, made_once, micro_kernel, packing, re
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Pixel, cut, over_row, over_rows
+from microtir.kernels.common.refusals import asked
 from microtir.kernels.common.runs import turns_of
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
 from microtir.kernels.common.winograd import COLUMNS, OUTPUTS, PIXELS, POSITIONS, SIDE, TAPS
@@ -120,9 +121,7 @@ def _finish(node: Node) -> tuple[finish.Requantise, finish.Table] | None:
 
 
 def _known(node: Node) -> tuple[finish.Requantise, finish.Table]:
-    finish_and_table = _finish(node)
-    assert finish_and_table is not None, "refusal() was asked"
-    return finish_and_table
+    return asked(_finish(node))
 
 
 def refusal(node: Node, form: Form) -> Refusal | None:

@@ -113,10 +113,8 @@ class HalvedAddKernel(Kernel):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: one call of the kernel for each row."""
-        addition = halved_add(layer.node)
-        assert addition is not None, "reject() was asked"
-        row_add = self.row_add(layer.node.output.type.row_elements, addition)
-        assert row_add is not None, "reject() was asked"
+        addition = refusals.asked(halved_add(layer.node))
+        row_add = refusals.asked(self.row_add(layer.node.output.type.row_elements, addition))
         edges = [layer.input_rows(0), layer.input_rows(1)]
         y = layer.output_rows()
         constants = tuple(statements.at(buffer, 0) for buffer in row_add.constants)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common import made_once, packing
+from microtir.kernels.common import made_once, packing, refusals
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
@@ -72,9 +72,7 @@ class Moves(Kernel):
 
     def boxes(self, node: Node) -> tuple[Box, ...]:
         """Return the boxes of a node that is not refused."""
-        boxes = boxes_of(node)
-        assert boxes is not None, "reject() was asked"
-        return boxes
+        return refusals.asked(boxes_of(node))
 
     def packed_bytes(self, node: Node) -> int:
         read = {node.inputs[box.input] for box in self.boxes(node) if box.input is not None}

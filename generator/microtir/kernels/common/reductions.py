@@ -20,7 +20,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.kernels.common import packing
+from microtir.kernels.common import packing, refusals
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
@@ -300,6 +300,4 @@ def _operation(node: Node) -> Operation:
 
 
 def _extents(node: Node) -> Extents:
-    extents = Extents.of(node)
-    assert extents is not None, "reject() was asked"
-    return extents
+    return refusals.asked(Extents.of(node))

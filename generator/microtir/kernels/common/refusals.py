@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.operators.common.sums import any_value
 from microtir.operators.convolution.definition import DepthwiseConv2D
 from microtir.operators.recurrent.definition import GATES, gate_sums, svdf_sums
 from microtir.plan.ir import Refusal
+
+Fact = TypeVar("Fact")
+
+
+def asked(fact: Fact | None) -> Fact:
+    """Return what a kernel needs of a layer; its refusal was asked, and is none without it."""
+    assert fact is not None, "the refusal was asked"
+    return fact
 
 
 def type_refusal(node: Node, dtype: DType) -> Refusal | None:

@@ -137,12 +137,10 @@ class Gemm(kernel.Kernel):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: kernels over runs of pixels."""
-        geometry, packed = Geometry.of(layer.node), _packed(layer.node)
-        assert packed is not None, "refusal() was asked"
+        geometry, packed = Geometry.of(layer.node), refusals.asked(_packed(layer.node))
         if geometry.is_pointwise:
             return _emit_flat(layer, name, packed, geometry.image.channels, geometry.output.width)
-        pixels, source = _pixels_of_kernel(geometry), self._source(layer, geometry)
-        assert pixels is not None, "refusal() was asked"
+        pixels, source = refusals.asked(_pixels_of_kernel(geometry)), self._source(layer, geometry)
         step = source.row_step if geometry.windows.rows.taps > 1 else 0
         counts, sink = (Count(pixels, "tile", overlaps=True),), Nhwc(layer.output_rows())
 
@@ -251,8 +249,7 @@ class Dense(kernel.Kernel):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: rows of inputs are pixels."""
-        packed = _packed_dense(layer.node)
-        assert packed is not None, "reject() was asked"
+        packed = refusals.asked(_packed_dense(layer.node))
         inputs = layer.node.inputs[1].shape[1]
         return _emit_flat(layer, name, packed, inputs, Extents.of(layer.node.output.type).width)
 

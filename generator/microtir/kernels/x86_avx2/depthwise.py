@@ -19,7 +19,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common import bordered_rows, made_once, packing
+from microtir.kernels.common import bordered_rows, made_once, packing, refusals
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer
@@ -167,14 +167,12 @@ class Depthwise(DepthwiseKernel):
         return row * (2 if node.output.type.rows > 1 else 1) + 120
 
     def packed_bytes(self, node: Node) -> int:
-        packed = _packed(node)
-        assert packed is not None, "refusal() was asked"
+        packed = refusals.asked(_packed(node))
         return packing.bytes_of(packed.weights, packed.constants, packed.rounding)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: the border, then kernels for all rows, or for one by one."""
-        geometry, packed = Geometry.of(layer.node), _packed(layer.node)
-        assert packed is not None, "refusal() was asked"
+        geometry, packed = Geometry.of(layer.node), refusals.asked(_packed(layer.node))
         sink, width, height = (
             Nhwc(layer.output_rows()),
             geometry.output.width,
