@@ -167,7 +167,6 @@ class BlockDenseRounded(Kernel):
         return _LAYER + form.rows * (form.instructions() + calls * _ROW // 2)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of both micro-kernels; other layers may use the same."""
         form = _Form.of(node)
         return form.printed_row().bytes + form.printed_products().bytes
 

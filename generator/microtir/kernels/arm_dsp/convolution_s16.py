@@ -119,7 +119,6 @@ class Convolution16(FloatRescaling, PhaseKernel):
         return copies + geometry.groups * sum(products)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         geometry, largest = Geometry.of(node), self._block(node)
         width = geometry.output.width
         has_rest = largest.pixels > 1 and width % largest.pixels
@@ -138,7 +137,6 @@ class Convolution16(FloatRescaling, PhaseKernel):
         return layer.function(name, source.scratch, loops)
 
     def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
-        """Return the loops over the pixels of a phase of a transposed convolution."""
         source = _source(phase.node, x, is_line=False, scratch=scratch)
         rows = 0, Geometry.of(phase.node).output.height
         return self._loops(phase.node, rows, source, SpreadPixels(y, phase), phase.step)

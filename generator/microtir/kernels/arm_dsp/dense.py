@@ -127,7 +127,6 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
         return len(_blocks(node.inputs[1].shape[0]))
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         return sum(body.bytes for _, body, _ in self.bodies(node))
 
     def bodies(self, node: Node) -> Iterator[tuple[Block, Printed, int]]:

@@ -61,7 +61,6 @@ class Dense16(float_rescaling.FloatRescaling):
         return dense.rows_of(node) * (self._block(node).instructions + 10)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernel; other layers may use the same."""
         return self._block(node).code_bytes
 
     def packed_bytes(self, node: Node) -> int:

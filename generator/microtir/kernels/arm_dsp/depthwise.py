@@ -120,7 +120,6 @@ class Depthwise(FloatRescaling, DepthwiseKernel):
         return elements * sums + copies + output.height * 60
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         geometry = Geometry.of(node)
         width, taps = geometry.output.width, _copied_taps(geometry).count
         single = 190 + 32 * taps

@@ -187,7 +187,6 @@ class DepthwiseRows(FloatRescaling, depthwise.DepthwiseKernel):
         )
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         geometry, scaling = Geometry.of(node), refusals.asked(factors(node))
         kernels = dict.fromkeys(c.taps for c in _row_calls(geometry))
         return sum(60 + 4 * _turn(taps, scaling.rescaling.instructions) for taps in kernels)

@@ -77,7 +77,6 @@ class Depthwise16(float_rescaling.FloatRescaling):
         return geometry.output.height * row + copy_cost(node, by_rows=calls.rows > 0)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         geometry, finish = Geometry.of(node), refusals.asked(self._finish(node))
         pixels = self._pixels(geometry, finish)
         counts = {pixels, geometry.output.width % pixels or pixels}

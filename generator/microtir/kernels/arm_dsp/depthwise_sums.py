@@ -66,7 +66,6 @@ class DepthwiseSums(Kernel):
         return rows * (turn * channels // QUAD + 20) + 46 * channels
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernel."""
         return 40 + 40 * convolution_geometry.Geometry.of(node).windows.columns.taps
 
     def packed_bytes(self, node: Node) -> int:

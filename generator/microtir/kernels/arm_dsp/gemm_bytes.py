@@ -153,7 +153,6 @@ class GemmBytes(float_rescaling.FloatRescaling):
         return channel_bytes(geometry.output.channels, at_once, _values(geometry))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Return the layer function."""
         geometry, x = Geometry.of(layer.node), layer.input_rows(0)
         packs = _single_packed_of if self.pixels == 1 else gemm.packed_of
         packed = refusals.asked(packs(layer.node))

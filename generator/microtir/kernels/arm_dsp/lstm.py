@@ -263,7 +263,6 @@ class Recurrent(Kernel):
         return size if size > _ON_STACK else 0
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         return sum(body.bytes for body, _ in _bodies(node))
 
     def weight_bytes(self, node: Node) -> int:

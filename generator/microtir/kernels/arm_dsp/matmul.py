@@ -136,7 +136,6 @@ class Matmul(counted.Counted):
         return {"columns": form.stacks * form.block(1).blocks, "rows": form.stacks * rows}
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         form = _form(node)
         of_rows = (b for _, n in form.calls() for b in (form.lines(n), form.block(n)))
         return sum(body.printed().bytes for body in (form.second, *of_rows))

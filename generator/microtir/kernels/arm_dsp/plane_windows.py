@@ -150,7 +150,6 @@ class PlaneWindows(FloatRescaling, DepthwiseKernel):
         return split + height * outputs_of(node) * sum(w.instructions(rescaling) for w in works)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         node = self._of(node)
         rescaling, works = _rescaling(node), dict.fromkeys(Work.of(node))
         return sum(SPLIT_CODE + _printed(work, rescaling).bytes for work in works)

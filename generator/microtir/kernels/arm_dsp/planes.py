@@ -163,7 +163,6 @@ class DepthwisePlanes(float_rescaling.FloatRescaling, DepthwiseKernel):
         return split_rows + geometry.output.height * _row_cost(node)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         return SPLIT_CODE + _code_bytes(Plane.of(Geometry.of(node)))
 
     def packed_bytes(self, node: Node) -> int:
@@ -239,7 +238,6 @@ class DepthwisePlanar(DepthwisePlanes):
         return outside + Geometry.of(node).output.height * (instructions(self._plane(node)) + 10)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernel; other layers may use the same."""
         return _code_bytes(self._plane(node))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:

@@ -115,7 +115,6 @@ class Recurrent16(Kernel):
         return block_cost(node, 1.25, 25)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         _, _, inputs, units = recurrent.lstm_extents(node)
         rows = blocks_of(node).rows
         return sum(_block16(rows, width).code_bytes for width in {inputs, units})
@@ -227,7 +226,6 @@ class Filters(Kernel):
         return svdf.scratch_bytes(node, QUAD)
 
     def code_bytes(self, _node: Node) -> int:
-        """Return the bytes of the kernel; other layers may use the same."""
         return 600
 
     def packed_bytes(self, node: Node) -> int:

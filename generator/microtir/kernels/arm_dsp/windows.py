@@ -225,7 +225,6 @@ class GemmWindows(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         return widened + output.height * row + borders_cost(output, self.writes)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels."""
         rows = _Form.of(node).rows
         single = _SINGLE_CODE + _SINGLE_STEP_CODE * rows.steps if rows.width % PIXELS else 0
         tile = (_STEP_CODE * rows.steps + 4 * tile_loads(rows)) // max(rows.turns, 1)
@@ -247,7 +246,6 @@ class GemmWindows(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         ))  # fmt: skip
 
     def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
-        """Return the loops over the pixels of a phase of a transposed convolution."""
         rows = 0, Geometry.of(phase.node).output.height
         return self._loops(phase.node, rows, x, SpreadPixels(y, phase), scratch)
 

@@ -62,7 +62,6 @@ class Winograd(float_rescaling.FloatRescaling):
     depends_on_calls = True
 
     def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it."""
         reason = winograd_windows.refusal(
             node, (winograd.PIXELS, winograd.PAIR), reached=winograd.OUTPUTS
         )

@@ -59,7 +59,6 @@ class WinogradRows(float_rescaling.FloatRescaling):
         self.name, self.block = name, Block(tiles)
 
     def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it."""
         pixels = self.block.pixels
         reason = winograd_windows.refusal(node, (pixels, self.block.at_once), reached=pixels)
         if reason is not None:

@@ -186,7 +186,6 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
         return layer.function(name, scratch if size else None, loops)
 
     def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
-        """Return the loops over the pixels of a phase of a transposed convolution."""
         rows, sink = (0, Geometry.of(phase.node).output.height), SpreadPixels(y, phase)
         return self._loops(phase.node, rows, x, sink, scratch, phase.step)
 

@@ -182,7 +182,6 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         return geometry.output.height * (row + 10)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
         geometry = Geometry.of(node)
         kernels = 1 + (geometry.output.width % _pixels_at_once(geometry, lanes_of(self.dtype)) > 0)
         return kernels * _kernel_bytes(_copied_taps(geometry))

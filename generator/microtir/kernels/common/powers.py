@@ -115,7 +115,6 @@ class Powers(Kernel):
         )
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of both micro-kernels; other layers may use the same."""
         bodies = self._templates(node.inputs[0].shape[-1], _is_log(node))
         return sum(printed(*of).bytes for of in bodies)
 

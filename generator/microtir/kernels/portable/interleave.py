@@ -51,7 +51,6 @@ class Interleave(Kernel):
         return _CODE * node.inputs[0].shape[1] * _PIXELS
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the layer function."""
         _, channels, _, width = layer.node.inputs[0].shape
         x, y = layer.input_rows(0), layer.output_rows()
 

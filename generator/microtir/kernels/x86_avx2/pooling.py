@@ -48,7 +48,6 @@ class GlobalAverage(Kernel):
         return 400
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the layer function."""
         node, image = layer.node, Extents.of(layer.node.inputs[0].type)
         x, y = layer.input_rows(0), layer.output_rows()
         sums = ir.Buffer("sums", (image.channels,), DType.INT32, ir.Scope.LOCAL)
