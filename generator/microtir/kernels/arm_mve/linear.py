@@ -11,7 +11,7 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve import requantise
-from microtir.kernels.common import finish_s16, made_once, packing, refusals
+from microtir.kernels.common import finish_s16, made_once, packing
 from microtir.kernels.common.weights import folded_bias, largest_sums
 from microtir.operators.common.linear import LinearParams, bias_of
 from microtir.tir import ir
@@ -77,7 +77,9 @@ class LinearLayers:
 
     def form(self, node: Node) -> requantise.Form:
         """Return the same of a node whose factors fit."""
-        return refusals.asked(self.find(node))
+        own_form = self.find(node)
+        assert own_form is not None, "reject() was asked"
+        return own_form
 
     def packed_bytes(self, node: Node) -> int:
         """Return the bytes of what `pack` gives."""

@@ -23,7 +23,7 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.kernels.common import arithmetic, made_once, packing, refusals
+from microtir.kernels.common import arithmetic, made_once, packing
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call, describe
@@ -213,7 +213,8 @@ def constants_of(node: Node) -> ir.Buffer | None:
 @made_once.of_node
 def run_of(node: Node) -> tuple[Run, tuple[Axis, ...]]:
     """Return the runs of a node, and the loops around them; of a row, if it is called by rows."""
-    lane = refusals.asked(lane_of(node))
+    lane = lane_of(node)
+    assert lane is not None, "reject() was asked"
     if row := row_of(node):
         steps = tuple(0 if again else row.count for again in row.repeats)
         return row, (Axis(node.output.type.rows, steps, row.count),)
@@ -254,7 +255,8 @@ def _longer(
 
 def row_of(node: Node) -> Run | None:
     """Return the run of a row, where all inputs have that row, or one element for all of them."""
-    lane = refusals.asked(lane_of(node))
+    lane = lane_of(node)
+    assert lane is not None, "reject() was asked"
     constants = [t for t in node.inputs if t.is_constant]
     if not keeps_rows(node) or any(t.type.elements > 1 for t in constants):
         return None
