@@ -51,7 +51,7 @@ Measured instructions, on an emulator, are on the page of [figures](figures.md).
 Every figure in the first three tables is of the default options. A cell without a figure says why:
 
 - **10 KB short**: the network does not fit, and 10 KB are missing with the options that take least.
-- **other options**: it fits with the options of a [table of their own](#with-other-options).
+- **other options**: it fits with the options of a [separate table](#with-other-options).
 - **not compiled**: the compiler [refuses](#not-compiled) it for this CPU.
 """
 

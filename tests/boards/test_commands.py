@@ -143,9 +143,9 @@ def test_verify_and_run_on_a_board(microtir: Command, few: Path, tmp_path: Path)
         (
             ("profile", "example:digits", "--board", "nano33ble"),
             2,
-            "take --board mps2_an386, which",
+            "use --board mps2_an386, which",
         ),
-        (("run", "example:digits", "--board", "nrf52840dk"), 2, "take --board mps2_an386"),
+        (("run", "example:digits", "--board", "nrf52840dk"), 2, "use --board mps2_an386"),
         (("run", "example:digits", "--port", "x"), 2, "--port requires --board"),
         (("verify", *COMMON, "--sanitize"), 2, "sanitizers run on this machine only"),
         (

@@ -252,7 +252,7 @@ def test_flags_without_a_counterpart(microtir: Command, flag: str) -> None:
         (("compile", INT8, "--workspace-pool", "x"), "did you mean '--workspace-pools'?"),
         (("compile", INT8, "-o", "x", "--model-format", "tfl"), "did you mean 'tflite'?"),
         (("compile", INT8, "-o", "x", "--input-shapes", "image:[1,9,9,1]"), "[1, 8, 8, 1]"),
-        (("compile", INT8, "-o", "x", "--input-shapes", "imag:[1]"), "is no input"),
+        (("compile", INT8, "-o", "x", "--input-shapes", "imag:[1]"), "is not an input"),
         (("compile", INT8, "-o", "x", "--input-shapes", "image=1"), "cannot read"),
         (("compile", INT8, "--target-ethos-u-accelerator_config", "x"), "which tvmc has"),
         (("compile", INT8, "--target-llvm-mcpu", "x"), "leave it out: the generated code is C"),

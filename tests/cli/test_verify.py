@@ -122,7 +122,7 @@ def test_litert_rounds_otherwise(microtir: Command) -> None:
     result = microtir(*options)
     assert result.status == 1
     assert "layers: all equal" in result.out
-    assert "LiteRT rounds FULLY_CONNECTED otherwise than tflite-micro" in result.out
+    assert "LiteRT rounds FULLY_CONNECTED differently from tflite-micro" in result.out
     assert "--numerics tflite_ref gives the outputs of the reference to the bit" in result.out
     result = microtir(*options, "--numerics", "tflite_ref")
     assert result.status == 0, result.out

@@ -195,7 +195,7 @@ def test_pools_that_nobody_can_use_are_refused(
             "whose functions take no such pointer",
         ),
         ({"targets": "c -mcpu=atmega328p", "target_host": "c"}, "atmega328p"),
-        ({"workspace_pools": "flash"}, "the workspace pool 'flash': both are one name in C"),
+        ({"workspace_pools": "flash"}, "the workspace pool 'flash': both have the same name in C"),
     ],
 )
 def test_constant_pools_that_nobody_can_use_are_refused(

@@ -39,7 +39,7 @@ FAULTS = (
         "            if (c + 1 < l->out.c) {",
     ),
     Fault(
-        "the rest of a row that is no multiple of four is left out",
+        "the last elements of a row are left out if its length is not a multiple of four",
         "espressif/esp-nn#34",
         ESP_DENSE,
         "    for (; i < count; i++) {",
@@ -103,7 +103,7 @@ FAULTS = (
         "for (int32_t i = 0; i < (l->out.h * l->out.w & ~1); i++) {\n            copy_patch",
     ),
     Fault(
-        "the padding of columns is taken for that of rows",
+        "the padding of rows is used for columns",
         "ARM-software/CMSIS-NN#190",
         CONVOLVE,
         "row * l->stride_h - l->pad_h + i",
@@ -251,7 +251,7 @@ FAULTS = (
         "y[i] = finish(l, sum, c / l->window.n);",
     ),
     Fault(
-        "output channels read input channels in turn",
+        "output channels read input channels in the wrong order",
         "ARM-software/ComputeLibrary#553",
         DEPTHWISE,
         "l->in.c + c / l->window.n",
@@ -273,7 +273,7 @@ FAULTS = (
         "            sum += (x[j] - zero) * (int8_t)(word >> 8 * (j - i));",
     ),
     Fault(
-        "an element less its zero point has 8 bits",
+        "an element minus its zero point is stored in 8 bits",
         "google/XNNPACK#8647",
         MUL,
         "(x0[i] - a.zero) * (x1[i] - b.zero)",

@@ -295,13 +295,13 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: microtir.lower(
             te.create_schedule(_doubled()), passes=ExtraPasses(graph_last=[_without_activation])
         ),
-        "passes.graph_last: the program does not come by there: it has no graph",
+        "passes.graph_last: the pass would never run: it has no graph",
     ),
     "lowered": (
         lambda: microtir.build(
             microtir.lower(model()), passes=ExtraPasses(tir_last=[_last_element_zero])
         ),
-        "passes.tir_last: the program does not come by there: it is lowered already",
+        "passes.tir_last: the pass would never run: it is lowered already",
     ),
 }
 

@@ -79,4 +79,6 @@ def test_types_without_a_rule_are_not_measured() -> None:
     x, y = tensor("x", (2, 3), DType.INT32), tensor("y", (6,), DType.INT32)
     artifact = build(IRModule(graph=graph([node(Reshape(), (x,), y)], [x], [y])), Target("c"))
     part, _ = coverage_part(certified(artifact))
-    assert not part.holds and part.result == "not measured: no rule makes inputs of int32"
+    assert not part.holds and part.result == (
+        "not measured: the certificate has no rule for inputs of int32"
+    )

@@ -216,7 +216,7 @@ def test_exhaustion_names_arrays_layers_and_bytes() -> None:
         built(FAST)
     assert caught.value.where == "constant_pools.size_hint_bytes"
     text = str(caught.value)
-    assert re.search(r"constants of \d+ bytes have room in no pool", text)
+    assert re.search(r"constants of \d+ bytes fit into no pool", text)
     assert re.search(r"'itcm-rom' holds \d+ of 70 bytes", text)
     assert "layer2_weights: 180 bytes for FULLY_CONNECTED 'scores_node'" in text
 

@@ -89,7 +89,7 @@ def test_masks_mean_what_numpy_means(case: tuple[tuple[int, ...], tuple[Entry, .
     expected = data[entries]
     inputs, output, options = index_model(shape, entries, expected.shape)
     if not entries or expected.size == 0:
-        assert expected.size or "take nothing of" in refusal(
+        assert expected.size or "select nothing of" in refusal(
             model(BuiltinOperator.STRIDED_SLICE, inputs, Value((1,)), options)
         )
         return
@@ -155,7 +155,7 @@ STRIDED = BuiltinOperator.STRIDED_SLICE
                 Value((1,)),
                 StridedSliceOptions(),
             ),
-            "begin 3, end 3, stride 1 take nothing of an axis of 5",
+            "begin 3, end 3, stride 1 select nothing of an axis of 5",
         ),
         (
             model(
@@ -261,7 +261,7 @@ def test_a_part_of_unknown_length_is_refused() -> None:
         computed_slice(shape, (1, 4, 3), begin_mask=2),
     ):
         text = refusal(data)
-        assert "the model computes the begin (input 1 'x1') of a part of which the length" in text
+        assert "the model computes the begin (input 1 'x1') of a part of unknown length" in text
         assert "expected: a constant begin, or an end that moves with the begin" in text
     moved = computed_slice(shape, (1, 4, 3), ints(1, 4, 3), offset=True)
     (node,) = read(moved).nodes

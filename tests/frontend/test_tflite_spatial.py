@@ -102,7 +102,7 @@ def test_valid_takes_whole_windows_only(size: int, window: int, stride: int) -> 
         )
         assert node.op == MaxPool2D((window, 1), (stride, 1))
     else:
-        assert f"reaches over {window} does not fit into {size}" in refusal(data)
+        assert f"spans {window} does not fit into {size}" in refusal(data)
 
 
 @pytest.mark.parametrize("bias", [None, "absent"])

@@ -28,7 +28,7 @@ def _model(*shape: int, factor: float | None = None) -> Graph:
 def test_sequences_the_other_way_round_are_refused(tmp_path: Path) -> None:
     """Steps and channels are exchanged, and the fix says what turns them."""
     np.save(tmp_path / "x.npy", np.zeros((4, 3, 20), np.float32))
-    with pytest.raises(UsageError, match="two axes the other way round") as error:
+    with pytest.raises(UsageError, match="two swapped axes") as error:
         read_float_samples(tmp_path / "x.npy", _model(1, 20, 3))
     assert "(0, 2, 1)" in str(error.value)
 

@@ -65,7 +65,7 @@ def test_strings_are_places_of_names(tmp_path: Path) -> None:
         _, outputs = read_golden(path, named)
         assert [run["label"].tolist() for run in outputs.values] == [[1], [0]]
     path = save(tmp_path / "g.npz", inputs=ramp(1, 1, 4), outputs=np.array([["perhaps"]]))
-    with pytest.raises(RunError, match="'perhaps', which the model never gives") as caught:
+    with pytest.raises(RunError, match="'perhaps', which the model never outputs") as caught:
         read_golden(path, named)
     assert caught.value.legal == "'no', 'yes'"
 

@@ -138,7 +138,7 @@ def test_options_take_either_name(name: str) -> None:
     with pytest.raises(ConfigError, match="all outputs are states"):
         asked(states=f"{name}={output}")
     read_model(file(), input_shapes={name: (1, 4)})
-    with pytest.raises(ConfigError, match="holds no frames"):
+    with pytest.raises(ConfigError, match="has no consecutive frames"):
         asked(stream_axis=f"{name}=0")
 
 

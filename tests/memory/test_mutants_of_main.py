@@ -235,8 +235,8 @@ func layer(x: int8[2], y: int8[2], y0: int32 in 0..2, y1: int32 in 0..2):
 @pytest.mark.parametrize(
     ("first", "stop", "shared", "message"),
     [
-        (-1, 2, False, "'y0' is -1, and declared are 0 to 2"),
-        (0, 3, False, "'y1' is 3, and declared are 0 to 2"),
+        (-1, 2, False, "'y0' is -1, and its range is 0 to 2"),
+        (0, 3, False, "'y1' is 3, and its range is 0 to 2"),
         (0, 2, True, "a call writes it, but only the caller may"),
     ],
 )

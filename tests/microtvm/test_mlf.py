@@ -242,7 +242,7 @@ def test_foreign_files_are_kept(artifact: Artifact, tmp_path: Path) -> None:
     """A file or folder that microtir did not write is not replaced, its own archive is."""
     path = tmp_path / "model.tar"
     path.write_text("mine")
-    with pytest.raises(OutputError, match=r"(?s)none that microtir wrote.*fix:.*force"):
+    with pytest.raises(OutputError, match=r"(?s)microtir did not write this file.*fix:.*force"):
         artifact.export(path, "mlf")
     assert path.read_text() == "mine"
     artifact.export(path, "mlf", force=True)

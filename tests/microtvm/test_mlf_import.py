@@ -141,20 +141,20 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any], Files], Any], str]] = {
     "no modules": (lambda d, _: d.update(modules={}), "lists no module"),
     "microTVM's": (lambda d, _: d["modules"]["first"].pop("microtir"), "by another program"),
     "older": (lambda d, _: _facts(d).update(metadata_version=0), "another version of microtir"),
-    "no ports": (lambda d, _: _facts(d).pop("ports"), "lacks a fact"),
-    "no dtype": (lambda d, _: _facts(d)["ports"][0].update(dtype="int3"), "lacks a fact"),
-    "bad config": (lambda d, _: _facts(d)["config"].update(targets=["z80"]), "not legal"),
+    "no ports": (lambda d, _: _facts(d).pop("ports"), "lacks a field"),
+    "no dtype": (lambda d, _: _facts(d)["ports"][0].update(dtype="int3"), "lacks a field"),
+    "bad config": (lambda d, _: _facts(d)["config"].update(targets=["z80"]), "not valid"),
     "no source": (lambda _, f: f.pop("codegen/host/src/first_lib0.c"), "lib0.c' is missing"),
     "outside": (lambda _, f: f.update({"../evil.c": b""}), "lies outside"),
     "absolute": (lambda _, f: f.update({"/etc/evil": b""}), "lies outside"),
     "drive": (lambda _, f: f.update({"C:evil": b""}), "lies outside"),
     "shell in a path": (
         lambda d, _: _layout(d).update({"src/$(shell touch x).c": "metadata.json"}),
-        "lacks a fact.*character that file names",
+        "lacks a field.*character that file names",
     ),
     "another name inside": (lambda d, _: _facts(d).update(module_name="x"), "another name inside"),
-    "float extent": (lambda d, _: _facts(d)["ports"][0].update(shape=[1.0]), "lacks a fact"),
-    "flag for a number": (lambda d, _: _facts(d)["ports"][0].update(bytes=True), "lacks a fact"),
+    "float extent": (lambda d, _: _facts(d)["ports"][0].update(shape=[1.0]), "lacks a field"),
+    "flag for a number": (lambda d, _: _facts(d)["ports"][0].update(bytes=True), "lacks a field"),
     "absurd shape": (
         lambda d, _: _facts(d)["ports"][0].update(shape=[2**31 - 1] * 9),
         "is a tensor of",
@@ -174,7 +174,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any], Files], Any], str]] = {
     ),
     "type of an output": (
         lambda d, _: _facts(d)["layers"][0]["outputs"][0].update(dtype="x"),
-        "no type of elements",
+        "not a type of elements",
     ),
     "unknown fact": (lambda d, _: _facts(d).update(evil=1), "'evil' in 'metadata' is unknown"),
     "name of a function": (
@@ -262,13 +262,15 @@ def test_a_sparse_member_is_no_file(tmp_path: Path) -> None:
     }  # fmt: skip
     entry.size = 1
     path = _bomb(tmp_path / "pax.tar", entry.tobuf(tarfile.PAX_FORMAT), bytes(512))
-    with pytest.raises(ModelFileError, match=r"neither a plain file|claims more"):
+    with pytest.raises(ModelFileError, match=r"neither a plain file|declares more"):
         import_model_library_format(path)
 
 
-@pytest.mark.parametrize(("size", "text"), [(2**40, "claims more"), (-512, "claims more|no tar")])
+@pytest.mark.parametrize(
+    ("size", "text"), [(2**40, "declares more"), (-512, "declares more|no tar")]
+)
 def test_sizes_are_those_of_the_file(tmp_path: Path, size: int, text: str) -> None:
-    """A header that claims more than the file, or less than nothing, ends the reading."""
+    """A header that declares more than the file, or less than nothing, ends the reading."""
     entry = tarfile.TarInfo("metadata.json")
     entry.size = size
     path = _bomb(tmp_path / "size.tar", entry.tobuf(tarfile.GNU_FORMAT), bytes(512))
@@ -282,7 +284,7 @@ def test_members_are_counted(tmp_path: Path) -> None:
     folder = tarfile.TarInfo("b")
     folder.type = tarfile.DIRTYPE
     content = header + folder.tobuf(tarfile.USTAR_FORMAT) * 10_001
-    with pytest.raises(ModelFileError, match="claims more than 10000 files"):
+    with pytest.raises(ModelFileError, match="declares more than 10000 files"):
         import_model_library_format(_bomb(tmp_path / "many.tar", content))
 
 

@@ -51,8 +51,8 @@ def test_a_package_is_written(microtir: Command, tmp_path: Path) -> None:
         (("--format", "rust", "-o", "p"), "--target CPU, or --target c: plain C for any CPU"),
         (("--format", "esp-idf", "-o", "p"), "--target esp32|esp32s2|esp32s3|esp32c3|esp32c6"),
         (("--format", "esp-idf", "-o", "p"), "--board esp32_devkitc|esp32c3_devkitm"),
-        (("--format", "pico", "-o", "p", "--config", "default"), "none is named"),
-        (("--format", "pico", "-o", "p", "--target-host", "c"), "none is named"),
+        (("--format", "pico", "-o", "p", "--config", "default"), "no CPU is named"),
+        (("--format", "pico", "-o", "p", "--target-host", "c"), "no CPU is named"),
     ],
 )
 def test_wrong_arguments(microtir: Command, arguments: tuple[str, ...], text: str) -> None:

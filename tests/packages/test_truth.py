@@ -98,7 +98,7 @@ def test_names_that_mean_something_else(tmp_path: Path) -> None:
         ("arduino", "Arduino"), ("platformio", "models"), ("esp-idf", "main"), ("zephyr", "fpu"),
         ("pico", "run_models"), ("stm32cube", "m"),
     ):  # fmt: skip
-        with pytest.raises(UsageError, match=f"'{name}' means something else") as caught:
+        with pytest.raises(UsageError, match=f"'{name}' has another meaning") as caught:
             generate(digits("c"), kind, tmp_path / "p", options=PackageOptions(name=name))
         assert "--package-name" in str(caught.value.for_command_line())
     generate(digits("c"), "single-header", tmp_path / "p", options=PackageOptions(name="array"))

@@ -210,7 +210,7 @@ def test_weights_beyond_the_model_s() -> None:
     transformed = replace(FAST, kernel="winograd", weight_bytes=100)
     found = decided(chain(1), (PLAIN, COMPACT, transformed), Optimize.BALANCED)
     price = (
-        "16 instructions for a byte of code and 30 for one of weights beyond the model's, "
+        "16 instructions for a byte of code and 30 for a byte of weights beyond the model's own, "
         "160 beyond 3 times those"
     )
     assert found.kernel == "gemm_compact"

@@ -64,7 +64,7 @@ def test_others_stay_in_floats(name: str, width: Width) -> None:
     """A model of one of them has nothing to quantise, and the error names the layer."""
     case = generate(name, 1, "float32")
     graph = case.graph()
-    with pytest.raises(UsageError, match="no layer of the model has a form in integers") as error:
+    with pytest.raises(UsageError, match="no layer of the model has an integer version") as error:
         quantise(graph, _samples(case, graph, 1), replace(PLAIN, width=width))
     assert graph.nodes[0].name in str(error.value)
 

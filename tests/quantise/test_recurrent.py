@@ -131,5 +131,7 @@ def test_an_lstm_may_stay_in_floats() -> None:
     """By its name, as any layer."""
     model = _network(starts_at_zero=True)
     options = QuantiseOptions(layers=(LayerWidth("y_*", Width.FLOAT),))
-    with pytest.raises(microtir.MicrotirError, match="no layer of the model has a form"):
+    with pytest.raises(
+        microtir.MicrotirError, match="no layer of the model has an integer version"
+    ):
         quantise(model, _samples(model), options)

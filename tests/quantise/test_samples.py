@@ -25,7 +25,7 @@ def _with_nan() -> Array:
     ("samples", "message"),
     [
         ({}, "there are no samples of the input 'image'"),
-        ({"image": IMAGES, "imag": IMAGES}, "'imag' is no input of the model"),
+        ({"image": IMAGES, "imag": IMAGES}, "'imag' is not an input of the model"),
         ({"image": IMAGES[..., :2]}, r"the samples have the shape \(4, 1, 8, 8, 2\)"),
         ({"image": IMAGES[:0]}, r"the samples have the shape \(0, 1, 8, 8, 3\)"),
         ({"image": np.float32(1)}, r"the samples have the shape \(\)"),

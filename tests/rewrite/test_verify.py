@@ -185,7 +185,7 @@ BROKEN_NODES: dict[str, tuple[Callable[[], Graph], str]] = {
     ),
     "conv window": (
         lambda: _of(node(Conv2D(), [_IMAGE, _weights(1, 5, 1, 2)], tensor("y", (1, 1, 4, 1)))),
-        "a window that reaches over 5 does not fit into 4",
+        "a window that spans 5 does not fit into 4",
     ),
     "conv stride": (
         lambda: _of(

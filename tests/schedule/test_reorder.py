@@ -125,7 +125,7 @@ def test_imperfect_nest_is_refused_with_the_way_out() -> None:
     """The accumulator between the loops is named, and cache_write as the way to move it."""
     y = matmul()
     s = te.create_schedule(y)
-    with pytest.raises(ScheduleError, match=r"holds more than the next loop.*\n.*cache_write"):
+    with pytest.raises(ScheduleError, match=r"contains more than the next loop.*\n.*cache_write"):
         s.reorder(s.loop(y, "k"), s.loop(y, "j"))
     with pytest.raises(ScheduleError, match="two or more"):
         s.reorder(s.loop(y, "k"))

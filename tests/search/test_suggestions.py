@@ -202,7 +202,7 @@ def test_what_is_not_enough_alone_is_tried_together(monkeypatch: pytest.MonkeyPa
     assert together.flags["--pass-config"] == ("memory.recompute=50", "memory.use_workspace_io=0")
     assert found.outcomes[-1].again == "work"
     assert together.note == (
-        "the application hands rows over; inputs and outputs are the application's then"
+        "the application passes rows; the application then has inputs and outputs"
     )
 
 
@@ -236,7 +236,7 @@ def test_lines_are_columns() -> None:
         "-a 1         900 bytes: fits",
         "--long 1  12,345 bytes: still 11,345 too many; a note",
     )
-    assert Advice((), 3, ()).lines() == ("3 other options, of which none helps",)
+    assert Advice((), 3, ()).lines() == ("3 other options, none of them helps",)
 
 
 def test_a_refusal_with_lines_reads_as_one_message() -> None:

@@ -47,9 +47,9 @@ def test_a_websocket_is_no_way_in(page: Page) -> None:
 @pytest.mark.parametrize(
     ("header", "value", "reason"),
     [
-        ("Host", "evil.example", b"has no other name"),
-        ("Host", "evil.example:80", b"has no other name"),
-        ("Host", "127.0.0.1", b"has no other name"),
+        ("Host", "evil.example", b"answers to no other name"),
+        ("Host", "evil.example:80", b"answers to no other name"),
+        ("Host", "127.0.0.1", b"answers to no other name"),
         ("Origin", "http://evil.example", b"another page"),
         ("Origin", "null", b"another page"),
         ("Origin", "http://127.0.0.1:1", b"another page"),

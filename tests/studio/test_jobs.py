@@ -92,7 +92,9 @@ def test_a_budget_that_is_too_small_says_by_how_much() -> None:
     assert not shown["fits"]
     said: Any = shown["exceeded"]
     (exceeded,) = said
-    assert exceeded.startswith("budget.ram: workspace takes 686 bytes, 386 more than the 300")
+    assert exceeded.startswith(
+        "budget.ram: workspace takes 686 bytes, 386 more than the limit of 300"
+    )
     assert tried["event"] == "tried" and tried["lines"]
 
 
@@ -192,14 +194,14 @@ def test_project_and_archive_to_take() -> None:
         ("nonsense", {}, "'nonsense' cannot be asked"),
         ("plan", {}, "'plan' is missing"),
         ("plan", {"plan": [1]}, "'plan' is [1]"),
-        ("plan", {"plan": {**PLAN, "model": 99}}, "this model is not here any more"),
+        ("plan", {"plan": {**PLAN, "model": 99}}, "this model is no longer stored"),
         ("plan", {"plan": {**PLAN, "path": "/etc/passwd"}}, "'path' in 'plan' is unknown"),
         ("plan", {"plan": {**PLAN, "ram_budget": "x"}}, "'plan.ram_budget' is 'x'"),
         ("plan", {"plan": {**PLAN, "optimize": "sped"}}, "did you mean 'speed'?"),
         ("plan", {"plan": {**PLAN, "board": "../x", "target": None}}, "there is no board '../x'"),
         ("download", {"plan": PLAN, "kind": "project"}, "a project is for a board"),
         ("download", {"plan": PLAN, "kind": "all"}, "'kind' is 'all'"),
-        ("download", {"plan": PLAN, "kind": "package"}, "a package has a format"),
+        ("download", {"plan": PLAN, "kind": "package"}, "the format of the package is missing"),
         ("download", {"plan": PLAN, "kind": "package", "package_format": "../x"}, "'../x'"),
     ],
 )

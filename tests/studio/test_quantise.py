@@ -90,7 +90,7 @@ def test_what_was_not_made_here_has_no_cost(page: Page) -> None:
     assert facts["cost"] is None
     plan = {"model": 0, "target": "cortex-m4", "optimize": "balanced"}
     (error,) = page.ask("download", plan=plan, kind="tflite")
-    assert error["what"] == "the model was not made here"
+    assert error["what"] == "the model was not quantised here"
 
 
 class _Bad:
@@ -140,8 +140,8 @@ def test_what_cannot_be_asked(page: Page) -> None:
     samples = _drop_samples(page, _samples())["number"]
     model = _float_model(page)
     for number, data, width, words in (
-        (model, 999, "int8", "not here any more"),
-        (999, samples, "int8", "not here any more"),
+        (model, 999, "int8", "no longer stored"),
+        (999, samples, "int8", "no longer stored"),
         (model, samples, "int3", "int3"),
         (0, samples, "int8", "samples are float32"),
     ):
@@ -159,7 +159,7 @@ def test_the_newest_samples_are_kept(page: Page) -> None:
         _drop_samples(page, b"x")
     model = _float_model(page)
     (error,) = page.ask("quantise", model=model, samples=first["number"], width="int8")
-    assert error["what"] == "these samples are not here any more"
+    assert error["what"] == "these samples are no longer stored"
 
 
 def test_samples_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,14 +101,14 @@ def test_what_a_killed_job_leaves_is_removed_with_the_server(
 def test_a_job_that_takes_too_long_is_stopped() -> None:
     """With all that it started."""
     numbers, error = told(Endless(), WorkerLimits(1.0))
-    assert error["what"] == "it was not done in 1 seconds, and was stopped"
+    assert error["what"] == "it did not end in 1 seconds, and was stopped"
     assert all(map(is_gone, numbers["numbers"]))
 
 
 def test_a_job_has_a_limit_of_memory() -> None:
     """More than that is refused by the system, and told as a sentence."""
     (error,) = told(Greedy(), WorkerLimits(60, memory=2 << 30))
-    assert error["what"] == "the model wants more than 2 GiB of memory to be compiled"
+    assert error["what"] == "the model needs more than 2 GiB of memory to compile"
 
 
 def test_a_defect_is_told() -> None:

@@ -289,12 +289,12 @@ def test_undefined_operations_are_errors(name: str) -> None:
 CALLS = {
     "misaligned view": ("invoke g(view(w, int32[1], 2), 0)", "byte address 2 is misaligned"),
     "view outside": ("invoke g(view(w, int32[1], 16), 0)", r"bytes \[16, 20\) lie outside"),
-    "view of another type": ("invoke g(view(w, int8[4], 0), 0)", "int8 given, int32 needed"),
-    "view too small": ("invoke g(view(w, int32[0], 0), 0)", "0 elements given, 1 needed"),
+    "view of another type": ("invoke g(view(w, int8[4], 0), 0)", "got int8, expected int32"),
+    "view too small": ("invoke g(view(w, int32[0], 0), 0)", "got 0 elements, expected 1"),
     "argument out of range": ("invoke g(view(w, int32[1], 0), 9)", r"9 is outside .* \[0, 5\]"),
-    "wrong kinds": ("invoke g(0, 0)", "an integer given, a buffer needed"),
+    "wrong kinds": ("invoke g(0, 0)", "got an integer, expected a buffer"),
     "buffer for an integer": (
-        "invoke g(view(w, int32[1], 0), view(w, int32[1], 0))", "a buffer given",
+        "invoke g(view(w, int32[1], 0), view(w, int32[1], 0))", "got a buffer",
     ),
     "too few arguments": ("invoke g(0)", "1 arguments for 2 parameters of 'g'"),
     "unknown function": ("invoke h()", "there is no function 'h'"),
@@ -333,8 +333,8 @@ func f():
 
 ARGUMENTS = [
     ((), "0 arguments for 2 parameters"),
-    ((bytes_(1, 2), 3), "2 elements given, 4 needed"),
-    ((np.zeros(4, np.int32), 3), "int32 given, int8 needed"),
+    ((bytes_(1, 2), 3), "got 2 elements, expected 4"),
+    ((np.zeros(4, np.int32), 3), "got int32, expected int8"),
     ((5, 3), "an array is needed"),
     ((bytes_(1, 2, 3, 4), bytes_(1)), "an integer is needed"),
     ((np.zeros(8, np.int8)[::2], 3), "must be contiguous"),

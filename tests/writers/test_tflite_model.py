@@ -163,7 +163,7 @@ def test_arithmetic_of_other_formats_is_refused() -> None:
     (node,) = graph.nodes
     assert isinstance(node.op, Conv2D)
     op = replace(node.op, rescaling=Rescaling.FLOAT32)
-    with pytest.raises(UnsupportedModelError, match=r"rescaled as another format .*float32"):
+    with pytest.raises(UnsupportedModelError, match=r"way of another format .*float32"):
         tflite_bytes(replace(graph, nodes=(replace(node, op=op),)))
 
 

@@ -63,7 +63,7 @@ def _check_sets(concurrent: Sequence[Sequence[str]], modules: Sequence[str], whe
             raise UsageError(
                 f"{names!r} are not several modules",
                 where=where,
-                legal="sets of two or more names, each once",
+                legal="sets of two or more different names",
                 fix="name modules that may run at the same time, or leave the set out",
             )
         for name in names:

@@ -65,7 +65,7 @@ def emulated_like(board: Board) -> Fix:
     if not same_core:
         return Fix.of("`microtir boards` shows the emulator of each")
     name, why = same_core[0].name, "which has the same core and is emulated"
-    return Fix(f"take the board '{name}', {why}", f"take --board {name}, {why}")
+    return Fix(f"use the board '{name}', {why}", f"use --board {name}, {why}")
 
 
 def _folders(board_dirs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:

@@ -56,7 +56,8 @@ Certificate = Annotated[
     bool,
     typer.Option(
         "--certificate",
-        help="Adds a certificate of what was proven, and certcheck.py, which proves it again. With "
+        help="Adds a certificate of the proven facts, and certcheck.py, which proves it again. "
+        "With "
         "--board, its emulator counts the instructions of a run for it.",
     ),
 ]

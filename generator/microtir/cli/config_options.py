@@ -173,7 +173,7 @@ def _limits_of_board(
     for name, limit in known.items():
         if limit is None or limit <= 0:
             raise UsageError(
-                f"what the board '{board}' has of {name} for a model is not known, or nothing",
+                f"the {name} of the board '{board}' that is left for a model is zero or unknown",
                 where=f"--{name}-budget {_OF_BOARD}",
                 fix="give bytes",
             )

@@ -38,7 +38,7 @@ def conform(
     cases: Annotated[int, typer.Option("--cases", metavar="N", help="For each function.")] = 60,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random cases.")] = 0,
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrites what is in the output folder.")
+        bool, typer.Option("--force", help="Overwrites files in the output folder.")
     ] = False,
 ) -> ExitCode:
     """Tests kernels against the numpy meaning of the operators that they compute.
@@ -53,7 +53,7 @@ def conform(
         raise UsageError(
             f"got {cases} cases and seed {seed}",
             where="--cases, --seed",
-            legal=f"1 to {_MOST_CASES} cases, a seed from 0 on",
+            legal=f"1 to {_MOST_CASES} cases, and a seed of 0 or more",
         )
     if output is None and not run:
         raise UsageError(

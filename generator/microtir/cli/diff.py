@@ -156,7 +156,7 @@ def _print(
     for figure, limit in exceeded:
         change = changes.figure(figure)
         grown = percent(change) or change.by
-        write(f"\n{figure.value} has grown by {grown}, allowed are {limit:g} %")
+        write(f"\n{figure.value} has grown by {grown}, the limit is {limit:g} %")
 
 
 def _table(table: TextTable, markdown: bool) -> None:

@@ -51,7 +51,7 @@ def evaluate(
             metavar="A",
             min=0.0,
             max=1.0,
-            help="The least accuracy that ends with status 0.",
+            help="The lowest accuracy that ends with status 0.",
         ),
     ] = None,
     json: Annotated[
@@ -124,7 +124,7 @@ def _only(ports: Sequence[TensorInfo], name: str | None, kind: str) -> TensorInf
         return ports[0]
     legal = ", ".join(port.name for port in ports)
     if kind == "input":
-        what = f"the model has {len(ports)} inputs, and a dataset has samples of one"
+        what = f"the model has {len(ports)} inputs, and a dataset has samples for one"
         raise UsageError(what, where="microtir evaluate", fix="`microtir run` takes several")
     what = f"the model has {len(ports)} outputs" if name is None else f"no output '{name}'"
     raise UsageError(what, where="microtir evaluate --output", legal=legal)
@@ -144,11 +144,11 @@ def _print(
     of = f"{actual.right} of {len(data.labels)}"
     limit = "" if least is None or actual.accuracy >= least else f", below {least:.2%}"
     write(f"accuracy    {actual.accuracy:.2%}, {of} samples right{limit}")
-    write(f"reference   {wanted.accuracy:.2%}, {_different(actual, wanted)} decided otherwise")
+    write(f"reference   {wanted.accuracy:.2%}, {_different(actual, wanted)} decided differently")
     write(f"dataset     {what}\n")
     matrix = actual.confusion()
     if actual.classes > _MOST_CLASSES:
-        write(f"{actual.classes} classes: the matrix of all is in --json FILE")
+        write(f"{actual.classes} classes: the whole matrix is in --json FILE")
         return
     names = [_name(data, number) for number in range(actual.classes)]
     rows = []

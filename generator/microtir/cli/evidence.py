@@ -53,8 +53,8 @@ def evidence(
 
     It holds C, certificate, coverage, deviations from MISRA C, traceability, versions, and the
     bill of materials.
-    README.md in the folder says what each file shows, and what that rests on. Exit status 1 means
-    that a part does not show what it is for.
+    README.md in the folder says what each file shows, and under which assumptions. Exit status 1
+    means that a part fails to show its claim.
     """
     from microtir.evidence import PARTS, evidence_of
     from microtir.support.files import check_new_folder, write_folder

@@ -49,8 +49,8 @@ def fit(
 ) -> ExitCode:
     """Compares all boards: what the model needs on each, and whether it fits.
 
-    Every figure is an estimate, so no C compiler is needed. RAM includes the usual stack and
-    what the board reserves. If the model does not fit a board, options are tried, and the
+    Every figure is an estimate, so no C compiler is needed. RAM includes the usual stack and the
+    reserve of the board. If the model does not fit a board, options are tried, and the
     verdict names those that help. Exit status 1 means that the model fits no board.
     """
     _refuse_target(config)

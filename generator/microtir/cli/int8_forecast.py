@@ -66,7 +66,7 @@ def forecast(lowered: IRModule) -> Forecast | None:
         result = quantise(graph, samples, options)
         integers = driver.lower(type(lowered)(graph=result.graph).with_configuration(config))
     except MicrotirError:
-        return None  # it has no form in integers, or budgets that int8 does not fit, either
+        return None  # it has no integer version, or budgets that int8 does not fit, either
     return Forecast(_taken(lowered), _taken(integers), len(result.floats))
 
 

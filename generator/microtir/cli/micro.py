@@ -37,7 +37,7 @@ Folder = Annotated[
 Platform = Annotated[
     str | None,
     typer.Argument(
-        metavar="PLATFORM", help="Like tvmc, and ignored: a project knows its own platform."
+        metavar="PLATFORM", help="Like tvmc, and ignored: the project contains its platform."
     ),
 ]
 SerialPort = Annotated[

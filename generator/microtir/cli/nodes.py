@@ -38,7 +38,7 @@ def has_nodes(artifact: Artifact, sanitize: bool, dump: Path | None) -> bool:
     debug = config.runs_observed()
     if dump is not None and (sanitize or not debug):
         raise UsageError(
-            "tensors of nodes are seen in a graph that was built for debugging, without sanitizers",
+            "outputs of nodes need a graph that was built for debugging, without sanitizers",
             where="--dump-tensors",
             fix="leave --sanitize out" if debug else "give --executor debug",
         )

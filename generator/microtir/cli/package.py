@@ -112,10 +112,10 @@ def package(
 
 def _missing(output_format: str | None) -> UsageError:
     return UsageError(
-        "a package is written in a format to a place",
+        "the format or the folder of the package is missing",
         where="microtir package",
         fix=f"add {'--format FORMAT' if output_format is None else '-o DIR'}; "
-        "microtir package --list says which formats there are",
+        "microtir package --list lists the formats",
     )
 
 
@@ -156,5 +156,7 @@ def _warning(manifest: PackageManifest) -> list[tuple[str, str]]:
     """Return the row for code that was planned for another CPU than its users have."""
     if manifest.cpu.is_usual:
         return []
-    text = f"planned for {manifest.cpu.name}, which no user of this form has: slower than need be"
+    text = (
+        f"planned for {manifest.cpu.name}, which no user of this format has: slower than necessary"
+    )
     return [("warning", text)]

@@ -43,7 +43,7 @@ def pareto(
     json: FiguresFile = None,
     timeout: Timeout = 300.0,
 ) -> ExitCode:
-    """Measures what less RAM costs in instructions and flash, on an emulated board.
+    """Measures how instructions and flash grow with less RAM, on an emulated board.
 
     It builds and measures the model for every goal, and for budgets of RAM and flash between
     the fastest program and the smallest. For each program it prints RAM without the stack,

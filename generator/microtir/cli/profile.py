@@ -63,7 +63,7 @@ def profile(
 ) -> ExitCode:
     """Measures instructions, cycles, flash, RAM and stack on an emulated board.
 
-    Figures are those of one inference, for each layer and in all.
+    Figures are for one inference, for each layer and in total.
     """
     from microtir.boards import load_board
     from microtir.profiling import extreme_instructions

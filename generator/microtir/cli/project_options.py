@@ -58,11 +58,11 @@ BUILD_OPTIONS = (_BOARD,)
 SERIAL_OPTIONS = (_BOARD, _PORT)
 # Older names of options, and options of microTVM's templates that have no counterpart.
 _ALIASES: Mapping[str, str] = MappingProxyType({"zephyr_board": _BOARD, "arduino_board": _BOARD})
-_PROBE = "write the program with the tool of your debug probe, which takes it"
+_PROBE = "write the program with the tool of your debug probe, which has this option"
 _INSTEAD: Mapping[str, str] = MappingProxyType(
     {
         "verbose": "drop it: a failed build shows the output of its tools",
-        "warning_as_error": "drop it, and write CFLAGS=-Werror behind the folder of a build",
+        "warning_as_error": "drop it, and write CFLAGS=-Werror after the folder of a build",
         "west_cmd": "put the tool into a folder of PATH",
         "arduino_cli_cmd": "put the tool into a folder of PATH",
         "zephyr_base": "set the environment variable ZEPHYR_BASE",
@@ -72,7 +72,7 @@ _INSTEAD: Mapping[str, str] = MappingProxyType(
         "nrfjprog_snr": _PROBE,
         "openocd_serial": _PROBE,
         "serial_number": _PROBE,
-        "use_fvp": "drop it: boards that can be emulated are, by microtir micro run",
+        "use_fvp": "drop it: microtir micro run uses the board's emulator, if it has one",
         "workspace_size_bytes": "drop it: memory is planned where the model is compiled",
     }
 )

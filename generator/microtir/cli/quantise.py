@@ -34,7 +34,7 @@ def quantise(
     board: PricingBoard = None,
     plot: Plot = None,
 ) -> ExitCode:
-    """Makes a float model one of integers: a TFLite file or an ONNX one (QDQ).
+    """Quantises a float model to integers: writes a TFLite file or an ONNX one (QDQ).
 
     Error and accuracy are measured on samples that were not used for calibration.
     """
@@ -42,7 +42,7 @@ def quantise(
     is_of_search = board is not None or plot is not None or config.budget.known()
     if quantiser.max_loss is None and is_of_search:
         raise UsageError(
-            "budgets, boards and pictures are those of a search over widths", where=_WHERE,
+            "budgets, boards and pictures need a search over widths", where=_WHERE,
             fix="add --max-loss 1%",
         )  # fmt: skip
     is_shown = str(json) != "-"

@@ -44,9 +44,9 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="FILE.npz",
-        help="Samples: an array for each input by its name, whose first axis counts them. For a "
-        "model with one input any name is accepted, or an .npy file. One in five measures and "
-        "does not calibrate.",
+        help="Samples: one array for each input, by its name; the first axis counts samples. For a "
+        "model with one input any name is accepted, or an .npy file. Every fifth sample measures "
+        "the error and does not calibrate.",
     ),
 ]
 Output = Annotated[
@@ -74,12 +74,13 @@ CalibrationName = Annotated[
     typer.Option(
         "--calibration",
         metavar="|".join(_CALIBRATIONS),
-        help="From the values of samples to ranges; auto takes the one of least error.",
+        help="How ranges follow from the values of samples; auto takes the method of the smallest "
+        "error.",
     ),
 ]
 Percentile = Annotated[
     float,
-    typer.Option("--percentile", metavar="P", help="Share of the values within a range."),
+    typer.Option("--percentile", metavar="P", help="Share of the values that lie within a range."),
 ]
 InputType = Annotated[
     str,
@@ -103,7 +104,7 @@ Labels = Annotated[
     typer.Option(
         "--labels",
         metavar="NAME",
-        help="The array of the file that says what is right: classes, or numbers of the output.",
+        help="The array of the file with the expected results: classes, or values of the output.",
         show_default="labels or y, if there is one",
     ),
 ]
@@ -204,7 +205,7 @@ def _quantiser(samples: Path | None, flags: Mapping[str, Any]) -> Quantiser | No
         for name, (flag, _, default) in _FLAGS.items():
             if flags[name] != default:
                 raise UsageError(
-                    f"{flag} is of no use without --quantise", where=flag,
+                    f"{flag} has no effect without --quantise", where=flag,
                     fix="add --quantise samples.npz",
                 )  # fmt: skip
         return None

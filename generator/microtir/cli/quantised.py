@@ -82,7 +82,7 @@ def _named(names: tuple[str, ...]) -> str:
 
 def print_cost_below(summary: Summary) -> None:
     """Print what integers cost behind other figures of a program."""
-    write("\nintegers, beside the floats that they stand for\n")
+    write("\nintegers, next to the floats that they represent\n")
     print_cost(summary)
 
 

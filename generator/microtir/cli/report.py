@@ -56,8 +56,8 @@ def report(
 ) -> ExitCode:
     """Shows the memory of a model over time, its layers, and whether it fits.
 
-    Exit status 1 means that a limit is exceeded; the report says by how much, at which layers, and
-    what would help.
+    Exit status 1 means that a limit is exceeded; the report names the excess, the layers, and
+    options that would help.
     """  # fmt: skip
     from microtir.report.collect import describe
     from microtir.report.html import to_html

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def explain_line(source: Path, number: str, *, as_json: bool) -> ExitCode:
-    """Print the layers of a line, as a debugger or a compiler names it; 1 if it is no layer's.
+    """Print the layers of a line, as a debugger or a compiler names it; 1 if it is not a layer's.
 
     Raises:
         UsageError: the file is not the main file of a model with its metadata beside it, or does

@@ -21,17 +21,23 @@ def studio(
         str | None,
         typer.Argument(
             metavar="[MODEL]",
-            help="A model that the page opens by itself; without one it waits for a file.",
+            help="A model that the page opens at the start; without one it waits for a file.",
             show_default=False,
         ),
     ] = None,
     port: Annotated[
         int,
-        typer.Option("--port", metavar="N", min=0, max=65535, help="Of 127.0.0.1; 0 for any."),
+        typer.Option(
+            "--port",
+            metavar="N",
+            min=0,
+            max=65535,
+            help="Port of 127.0.0.1; 0 takes any free port.",
+        ),
     ] = 0,
     timeout: Annotated[
         float,
-        typer.Option("--timeout", metavar="SECONDS", min=1, help="How long a plan may take."),
+        typer.Option("--timeout", metavar="SECONDS", min=1, help="Time limit of a plan."),
     ] = 600.0,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Prints the address, and opens nothing.")
@@ -39,7 +45,7 @@ def studio(
 ) -> ExitCode:
     """Opens a page for models: boards, memory, layers, C, trades, all side by side.
 
-    The page is served to this machine alone, at an address with a token. Ctrl-C ends it.
+    The page is served only to this machine, at an address with a token. Ctrl-C ends it.
     """
     _check_packages()
     from microtir.studio.limits import WorkerLimits

@@ -36,8 +36,8 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "--use-vm": _VM,
         "--verbose": _VERBOSE,
         "-v": _VERBOSE,
-        "--target-cmsis-nn-debug_last_error": "drop it: a kernel's status ends the run, and is "
-        "what run returns",
+        "--target-cmsis-nn-debug_last_error": "drop it: the status of a kernel ends the run, and "
+        "the run returns it",
         "--target-c-device": "drop it: the CPU is named by --target-c-mcpu",
         "--target-c-tag": "drop it: there are no target tags; --config NAME names a part",
         "--target-c-libs": "use --external LIBRARY=FOLDER",

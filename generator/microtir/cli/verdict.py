@@ -47,7 +47,7 @@ def print_verdict(
     if verdict.within_one_step and not exact:
         write(
             f"equal within one quantisation step{where} ({cell(comparison.mismatches)} of "
-            f"{cell(comparison.values)} values; the reference rounds halves otherwise); "
+            f"{cell(comparison.values)} values; the reference rounds halves differently); "
             f"{processors}"
         )
     elif comparison.equal:

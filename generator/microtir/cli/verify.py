@@ -100,8 +100,8 @@ Exact = Annotated[
     typer.Option(
         "--exact",
         rich_help_panel=RUN_PANEL,
-        help="Exit status 1 also where integers differ by one step, because the reference rounds "
-        "otherwise.",
+        help="Exit status 1 also if integers differ by one step because the reference rounds "
+        "differently.",
     ),
 ]
 EveryLayer = Annotated[
@@ -140,7 +140,7 @@ def verify(
     """Runs the C of a model and compares every output with a reference.
 
     The C runs on this machine or on a board. Exit status 1 means that an output differs by more
-    than the rounding of the reference explains.
+    than a known rounding of the reference.
     """
     source = _Source.of(model, golden, samples, oracle, seed, steps, oracle_timeout)
     _check_rtol(rtol)
@@ -302,11 +302,11 @@ class _Source:
         if config.pass_config.more_outputs and (self.golden or is_foreign):
             what = "has no values of tensors inside the model"
         elif (config.prepend or config.append) and (self.golden or is_foreign):
-            what = "knows the model without the steps before and behind it"
+            what = "knows the model without its processing steps"
         elif config.stateful and is_foreign:
             what = "runs the model on whole sequences, and not step by step"
         elif config.states and not hands_on_outputs(self.oracle):
-            what = "hands no output on to the next run"
+            what = "passes no output to the next run"
         if what:
             raise UsageError(
                 f"{self.text} {what}",

@@ -32,8 +32,8 @@ MaxLoss = Annotated[
     typer.Option(
         "--max-loss",
         metavar="P%",
-        help="Chooses the width of each layer: the best program within the budgets that loses no "
-        "more accuracy by labels, else whose outputs differ by no more of their power.",
+        help="Chooses the width of each layer: the best program within the budgets whose accuracy "
+        "falls by at most this share. Without labels it limits the power of the output error.",
     ),
 ]
 
@@ -95,7 +95,7 @@ def note_of_search(search: WidthSearch) -> None:
     """Write to stderr which widths were chosen."""
     point, samples = search.best, len(search.reference.runs)
     write_error(
-        f"note: of {len(search.points)} combinations of widths the layers get {_widths(point)}"
+        f"note: the best of {len(search.points)} combinations of widths is {_widths(point)}"
         f" ({_LEGEND}): loss {_percent(point.loss)} on {samples} samples ({search.reference.kind})"
     )
 
@@ -140,10 +140,10 @@ def print_search(search: WidthSearch) -> None:
     rest = len(set(search.frontier) - set(points))
     if rest:
         write(f"{rest} others are on the frontier: --json FILE has all")
-    write("flash, RAM and work, in instructions or cycles, are those that planning expects")
+    write("flash, RAM and work (instructions or cycles) are estimates of planning")
     write(f"widths are those of the layers in the order above; {_LEGEND}")
     if kind == "accuracy" and search.limits.max_loss < 1 / samples:
-        write(f"one of {samples} samples is {1 / samples:.1%}: the limit lets none be lost")
+        write(f"one of {samples} samples is {1 / samples:.1%}: the limit allows no loss")
     write("")
 
 

@@ -14,7 +14,7 @@ MAX_EXTENT = 2**31 - 1
 
 
 def _element_problem(name: str) -> str:
-    return "" if name in {dtype.value for dtype in DType} else "is no type of elements"
+    return "" if name in {dtype.value for dtype in DType} else "is not a type of elements"
 
 
 _ELEMENT = texts.Rule(", ".join(dtype.value for dtype in DType), _element_problem)

@@ -151,7 +151,7 @@ def _check_extensions(march: str) -> None:
             f"target option 'march' is '{march}': no extension '{name}' is known",
             where="target.march",
             legal="ratified extensions, and those of vendors whose cores GCC or LLVM knows",
-            fix=f"leave _{name} out: no kernel uses it; flags of yours can tell the C compiler",
+            fix=f"leave _{name} out: no kernel uses it; pass it to the C compiler yourself",
         )
 
 

@@ -43,7 +43,7 @@ class External:
         if self.operators == ():
             raise _problem(str(self), "is for no operator")
         if self.operators is not None and self.everything:
-            raise _problem(str(self), "is for some operators, and for all of them")
+            raise _problem(str(self), "names some operators and also all of them")
 
     def __str__(self) -> str:
         """Return the text that the command line takes."""

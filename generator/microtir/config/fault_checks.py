@@ -30,7 +30,7 @@ def check_fault_checks(config: ConfigFields) -> None:
 def _contradictions(config: ConfigFields) -> list[tuple[str, str, bool]]:
     """Return what may contradict the option, why, and whether it is set."""
     outside, calls = "the weights are not arrays of the code", "a model runs in several calls"
-    statuses = "its callers know other statuses"
+    statuses = "its callers expect other statuses"
     packed = config.entry_calling_convention() is CallingConvention.PACKED
     microtvm = config.compatibility is Compatibility.MICROTVM
     passed = any(not pool.pool_info_properties.is_internal for pool in config.constant_pools)

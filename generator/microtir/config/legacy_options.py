@@ -31,11 +31,11 @@ LEGACY: Mapping[str, str] = MappingProxyType(
         ),
         "executor": Fix(
             "it is a field of CompilationConfig: executor=Executor('aot')",
-            "it is an option of its own: --executor aot",
+            "it is a separate option: --executor aot",
         ),
         "runtime": Fix(
             "it is a field of CompilationConfig: runtime=Runtime('crt')",
-            "it is an option of its own: --runtime crt",
+            "it is a separate option: --runtime crt",
         ),
         "device": "drop it: the CPU is named by mcpu, the part by model",
         "tag": Fix(
@@ -54,14 +54,14 @@ LEGACY: Mapping[str, str] = MappingProxyType(
         "tir.usmp.custom_algorithm": "use memory.placement",
         "tir.add_lower_pass": Fix(
             "pass functions to build(…, passes=ExtraPasses(tir_first=[…]))",
-            "build from Python: passes of your own are functions",
+            "build from Python: custom passes are functions",
         ),
-        "tir.disable_assert": "drop it: accesses are proven when C is generated, none is checked",
+        "tir.disable_assert": "drop it: accesses are proven when C is generated",
         "tir.instrument_bound_checkers": "drop it: accesses are proven when C is generated",
         "tir.noalias": "drop it: tensors must not overlap, and generated C tells the compiler so",
         "tir.UnrollLoop": "use tir.unroll_max_extent or tir.disable_unroll",
-        "tir.debug_keep_trivial_loop": "drop it: a pass of your own sees every loop",
-        "relay.FuseOps.max_depth": "drop it: what is fused follows from the plan",
+        "tir.debug_keep_trivial_loop": "drop it: a custom pass sees every loop",
+        "relay.FuseOps.max_depth": "drop it: the plan decides which operators are fused",
         "relay.backend.use_auto_scheduler": _TUNE,
         "relay.backend.use_meta_schedule": _TUNE,
         "relay.backend.disable_compile_engine_cache": "drop it: nothing is cached",

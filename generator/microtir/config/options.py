@@ -50,7 +50,7 @@ _CONFIG = (
         ),
         None,
         "Describes the processors; the CPU decides which kernels are candidates.",
-        derived=f"required; the command line takes the board's, else {DEFAULT_TARGET}",
+        derived=f"required; on the command line the board's, else {DEFAULT_TARGET}",
         spelling="--target",
     ),
     Option(
@@ -63,15 +63,16 @@ _CONFIG = (
         None,
         "Names the processor that runs the entry function, which is portable C. It matters only "
         "if an alignment depends on the processors.",
-        derived="the host of a target; if none names one, the first target that can be a host, "
-        "or c",
+        derived="the host of a target; if no target names a host, the first target that can be a "
+        "host, or c",
     ),
     Option(
         Section.CONFIG,
         "executor",
         Choice(enums.ExecutorKind),
         "aot",
-        "Chooses how operators are called. aot writes one C function that calls them in turn. "
+        "Chooses how operators are called. aot writes one C function that calls them one after "
+        "another. "
         "graph writes a table of calls that the runtime walks. debug adds names, times and "
         "checksums to that table.",
     ),
@@ -120,7 +121,7 @@ _CONFIG = (
         "numerics",
         Choice(enums.Numerics),
         "model",
-        "Names the reference whose results the code reproduces. model: that of the file's "
+        "Names the reference whose results the code reproduces. model: the reference of the file's "
         "format. tflm: tflite-micro, bit-exact for int8. tflite_ref: LiteRT's reference kernels. "
         "onnxruntime: ONNX's quantised operators, bit-exact. pt2e: PyTorch's quantised programs.",
         pending=pending("use numerics 'tflm'", "tflite_opt", "float"),
@@ -130,7 +131,7 @@ _CONFIG = (
         "optimize",
         Choice(enums.Optimize),
         "balanced",
-        "Chooses what a plan keeps small. speed: estimated instructions. flash: code and "
+        "Chooses what a plan minimises. speed: estimated instructions. flash: code and "
         "weights. ram: the workspace; 1 % of it may cost 20 % of the instructions at most. "
         "ram-least: the workspace, at any cost. balanced: all of them; 1 % of RAM and flash may "
         "cost 3 % of the instructions at most.",
@@ -150,7 +151,7 @@ _CONFIG = (
         "compatibility",
         Choice(enums.Compatibility),
         "none",
-        "Generates another tool's C interface beside microtir's own: microtvm writes "
+        "Also generates another tool's C interface: microtvm writes "
         "tvmgen_<module>.h with the names that applications for microTVM use.",
     ),
     Option(
@@ -249,7 +250,7 @@ _CONFIG = (
         "rename_input",
         Word("NAME=NEW, with commas between several", renames_problem),
         "",
-        "Gives inputs other names, which are C identifiers. The former names stay valid in options "
+        "Renames inputs; the new names are C identifiers. The former names stay valid in options "
         "and as keys of samples.",
         derived="the names in the model",
     ),
@@ -258,7 +259,7 @@ _CONFIG = (
         "rename_output",
         Word("NAME=NEW, with commas between several", renames_problem),
         "",
-        "Gives outputs other names, as --rename-input does for inputs.",
+        "Renames outputs, as --rename-input does for inputs.",
         derived="the names in the model",
     ),
     Option(
@@ -283,8 +284,8 @@ _CONFIG = (
             append_problem,
         ),
         "",
-        "Adds post-processing steps, from left to right: the C computes what the application "
-        "needs from the model's output. The output then has the type and extents of the last "
+        "Adds post-processing steps, from left to right: the C computes the application's values "
+        "from the model's output. The output then has the type and extents of the last "
         "step.",
         derived="none: the model's own outputs",
     ),
@@ -386,7 +387,7 @@ _AOT_STEPS = Option(
     Flag(),
     False,
     "Adds a function that runs the model step by step, so that the application can do other "
-    "work in between. A step is an operator, or one turn of a loop over rows. Macros give the "
+    "work in between. A step is an operator, or one iteration of a loop over rows. Macros give the "
     "estimated instructions of each step.",
 )
 
@@ -444,7 +445,7 @@ _BUDGET = (
         _BYTES,
         None,
         "Selects the best plan whose workspace, with the state of the model, has at most this "
-        "many bytes. The build is refused if there is none. Inputs and outputs outside of the "
+        "many bytes. The build is refused if no plan does. Inputs and outputs outside of the "
         "workspace, and the stack, do not count.",
         derived="no limit",
     ),
@@ -454,7 +455,7 @@ _BUDGET = (
         _BYTES,
         None,
         "Selects the best plan whose weights and estimated code have at most this many bytes. "
-        "The build is refused if there is none.",
+        "The build is refused if no plan does.",
         derived="no limit",
     ),
     Option(
@@ -463,7 +464,7 @@ _BUDGET = (
         _BYTES,
         None,
         "Selects the best plan whose stack in one run, as the header bounds it, has at most "
-        "this many bytes. The build is refused if there is none.",
+        "this many bytes. The build is refused if no plan does.",
         derived="no limit",
     ),
 )
@@ -477,7 +478,7 @@ _PASS = (
         "model",
         "Chooses the activations of MatMulNBits, whose weights have a scale for each block. "
         "int8 rounds each row to 8 bits by its largest value while the model runs. float32 "
-        "rounds none. model rounds those of layers whose accuracy_level is 4.",
+        "rounds none. model rounds only in layers whose accuracy_level is 4.",
         is_quiet=True,
     ),
     Option(
@@ -569,8 +570,8 @@ _PASS = (
         "memory.reorder",
         Flag(),
         True,
-        "Runs operators in another order than that of the model file where less memory is alive "
-        "at once then.",
+        "Runs operators in another order than the model file if less memory is then in use at one "
+        "time.",
     ),
     Option(
         Section.PASS,
@@ -599,7 +600,7 @@ _PASS = (
         "ethos_u.invoke",
         Choice(enums.EthosUInvoke),
         "ethosu_invoke_v3",
-        "Names the function of Arm's driver that runs what Vela made for an Ethos-U: drivers from "
+        "Names the function of Arm's driver that runs the commands of an Ethos-U: drivers from "
         "22.02 on have ethosu_invoke_v3, older ones ethosu_invoke or ethosu_invoke_v2.",
     ),
     Option(

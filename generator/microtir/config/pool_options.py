@@ -47,8 +47,8 @@ _WORKSPACE = (
         "byte_alignment",
         Integer(1, MAX_ALIGNMENT, power=True),
         1,
-        "Sets the least alignment, in bytes, of the pool and of every buffer in it; that of the "
-        "workspace holds, too.",
+        "Sets the least alignment, in bytes, of the pool and of every buffer in it; the alignment "
+        "of the workspace holds, too.",
     ),
 )
 
@@ -97,8 +97,8 @@ _CONSTANT = (
     replace(
         _WORKSPACE[3],
         section=Section.CONSTANT_POOL,
-        help="Sets the least alignment, in bytes, of every array in the pool; that of constants "
-        "holds, too.",
+        help="Sets the least alignment, in bytes, of every array in the pool; the alignment of "
+        "constants holds, too.",
     ),
 )
 

@@ -45,7 +45,7 @@ def _check_constants(config: ConfigFields) -> None:
     conflict, fix = "", ""
     if not config.should_link_params():
         conflict = f"'link-params' = False of executor '{config.executor.name}'"
-        why = "in a file weights are in no pool"
+        why = "weights in a file are in no pool"
         flag = f"--executor-{config.executor.name}-link-params 1"
         fix = Fix(f"use link-params True: {why}", f"use {flag}: {why}")
     elif config.primary_target().has(Feature.AVR_PROGMEM):
@@ -77,7 +77,7 @@ def _passed_constants_conflict(config: ConfigFields) -> tuple[str, str]:
     memories = {pool.c_name: pool.pool_name for pool in config.passed_pools()}
     for pool in config.passed_constant_pools():
         if pool.c_name in memories:
-            what = f"the workspace pool '{memories[pool.c_name]}': both are one name in C"
+            what = f"the workspace pool '{memories[pool.c_name]}': both have the same name in C"
             return what, "name each pool differently"
     return "", ""
 

@@ -206,7 +206,7 @@ def _window(kind: StepKind, words: list[str]) -> ProcessingStep:
 
 def _count(kind: StepKind, words: list[str]) -> ProcessingStep:
     if len(words) != 1 or not re.fullmatch(r"[1-9]\d{0,5}", words[0]):
-        raise ConfigError("needs how many after 'topk': topk:3")
+        raise ConfigError("needs a number after 'topk': topk:3")
     return ProcessingStep(kind, (float(words[0]),))
 
 

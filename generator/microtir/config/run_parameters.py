@@ -29,7 +29,7 @@ def check_run_parameters(config: ConfigFields) -> None:
             "batch-count",
             [
                 *_other_calls(config, "a number"),
-                ("'steps' = True", "how many steps a run has is then not known", executor.steps),
+                ("'steps' = True", "the number of steps of a run is then unknown", executor.steps),
                 *_by_rows(config, one),
                 ("'memory.use_workspace_io' = True", one, config.pass_config.use_workspace_io),
             ],
@@ -46,7 +46,7 @@ def _other_calls(config: ConfigFields, what: str) -> list[tuple[str, str, bool]]
         ("'system-lib' = True", tensors, config.needs_packed_wrapper()),
         (
             "'compatibility' = 'microtvm'",
-            f"applications for microTVM call functions that have no place for {what}",
+            f"applications for microTVM call functions that have no argument for {what}",
             config.compatibility is Compatibility.MICROTVM,
         ),
     ]

@@ -39,7 +39,7 @@ TARGET_OPTIONS: tuple[Option, ...] = (
             (
                 "mattr",
                 "features with + or -, separated by commas, such as -dsp,-fp",
-                "Adds an optional feature of the architecture, or takes one of the CPU away.",
+                "Adds an optional feature of the architecture, or removes one of the CPU.",
                 "the CPU's features",
             ),
             (

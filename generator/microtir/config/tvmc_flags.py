@@ -248,9 +248,9 @@ def _targets(
     words = "".join(f" -{name}={value}" for name, value in attributes.items())
     if words and any(target.startswith("{") for target in plain):
         raise ConfigError(
-            f"the target is JSON, which '--target-c-{next(iter(attributes))}' adds nothing to",
+            f"'--target-c-{next(iter(attributes))}' cannot change a target in JSON",
             where="target",
-            fix="say it in the JSON, or write the target as a string",
+            fix="add it to the JSON, or write the target as a string",
         )
     result = [f"{t}{words}" if t.split()[:1] == ["c"] else t for t in plain or ["c"]]
     if cmsis and all("-mcpu=" not in target for target in result):
@@ -320,7 +320,7 @@ def _assignment(text: str) -> str | None:
                 f"pass_config option '{key}' is {shown(value)}",
                 where=f"pass_config.{key}",
                 legal=", ".join(_ALGORITHMS),
-                fix="or use memory.placement, which it stands for",
+                fix="or use memory.placement, which it selects",
             )
         return f"memory.placement={_ALGORITHMS[value]}"
     return text

@@ -43,7 +43,7 @@ def kernel_sources(folder: Path, spec: Spec) -> tuple[str, ...]:
             "there is no source of these kernels" if folder.is_dir() else "there is no such folder",
             where=str(folder),
             legal=f"a folder with {' '.join(spec.sources)}",
-            fix="name the folder that the specification speaks of",
+            fix="name the folder with the functions of the specification",
         )
     for file in files:
         if problem := path_problem(file):

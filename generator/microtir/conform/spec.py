@@ -168,9 +168,7 @@ def _read_ranges(table: TomlTable | None, kind: Kind) -> Mapping[str, Range]:
         high, _, step = rest.partition(" step ")
         drawn = Range(int(low), int(high or low), int(step or 1))
         if not legal.low <= drawn.low <= drawn.high or drawn.high > 16 * max(legal.high, 1):
-            raise table.problem(
-                name, f"got '{text}'", f"from {legal.low} on, to {16 * legal.high} at most"
-            )
+            raise table.problem(name, f"got '{text}'", f"{legal.low} to {16 * legal.high}")
         ranges[name] = drawn
     table.done()
     return ranges

@@ -66,14 +66,14 @@ class ProcessLink:
             while view:
                 view = view[os.write(self._child.process.stdin.fileno(), view) :]
         except OSError:
-            raise LinkClosedError("the other end is gone") from None
+            raise LinkClosedError("the other end closed the connection") from None
 
     def read(self, timeout: float) -> bytes:
         if not self._selector.select(timeout):
             return b""
         data = os.read(self._output, _CHUNK)
         if not data:
-            raise LinkClosedError("the other end is gone")
+            raise LinkClosedError("the other end closed the connection")
         return data
 
     def close(self) -> int | None:
@@ -113,7 +113,7 @@ class SerialLink:
                 f"the serial port cannot be opened: {_reason(error)}",
                 where=port,
                 legal=", ".join(_ports()) or "there is no serial port on this machine",
-                fix="plug the board in, and see that you may use the port (group dialout)",
+                fix="connect the board, and check that you may use the port (group dialout)",
             ) from None
         self._port.reset_input_buffer()
 
@@ -123,7 +123,7 @@ class SerialLink:
         try:
             self._port.write(data)
         except (serial.SerialException, OSError):
-            raise LinkClosedError("the other end is gone") from None
+            raise LinkClosedError("the other end closed the connection") from None
 
     def read(self, timeout: float) -> bytes:
         import serial
@@ -133,7 +133,7 @@ class SerialLink:
             first = bytes(self._port.read(1))
             return first + bytes(self._port.read(self._port.in_waiting)) if first else b""
         except (serial.SerialException, OSError):
-            raise LinkClosedError("the other end is gone") from None
+            raise LinkClosedError("the other end closed the connection") from None
 
     def close(self) -> int | None:
         self._port.close()

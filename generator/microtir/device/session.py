@@ -335,7 +335,7 @@ class DeviceSession:
         return EmulatorError(
             f"{what}; its last output:\n{text}" if text.strip() else f"{what} and printed nothing",
             where=self._link.name,
-            fix="see that the program on the board is the one that was generated to serve",
+            fix="check that the board runs the program that was generated to serve",
         )
 
 

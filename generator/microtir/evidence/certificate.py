@@ -46,7 +46,8 @@ def check_part(artifact: Artifact) -> Part:
         "check",
         {_CHECKED: text.encode()},
         f"`{_CHECKED}`",
-        "What the independent checker proves of the C: accesses, placement, lifetimes, order, "
+        "Facts that the independent checker proves from the C: accesses, placement, lifetimes, "
+        "order, "
         "ranges of integers, ends of loops.",
         "the checker, one file of Python; what its lines `rests on trust` name",
         "proven" if is_proven else f"not proven, {refused} reasons",

@@ -30,7 +30,9 @@ def coverage_part(artifact: Artifact) -> tuple[Part, dict[str, str]]:
     runs = [inputs for seed in SEEDS if (inputs := inputs_of(graph, seed)) is not None]
     if not runs:
         types = ", ".join(sorted({tensor.dtype.value for tensor in graph.inputs}))
-        return _part("", f"not measured: no rule makes inputs of {types}", holds=False), {}
+        return _part(
+            "", f"not measured: the certificate has no rule for inputs of {types}", holds=False
+        ), {}
     coverage = measure_coverage(artifact, runs, **programs_of("coverage"))
     claimed = json.loads(artifact.source(certificate_file(artifact)))["vectors"]
     digests = [digests_of(outputs, model) for outputs in coverage.outputs]
@@ -52,8 +54,8 @@ def _part(text: str, result: str, *, holds: bool) -> Part:
         "coverage",
         {_FILE: (text or f"# Coverage\n\n{result}\n").encode()},
         f"`{_FILE}`",
-        "Which lines and branches of the C the test vectors of the certificate execute, and each "
-        "line that they do not.",
+        "The lines and branches of the C that the test vectors of the certificate execute, and "
+        "each line that they do not execute.",
         "gcc and gcov; a build without optimisation for this machine, where parts for other CPUs "
         "are left out",
         result,

@@ -56,8 +56,8 @@ def matrix_part(artifact: Artifact) -> Part:
         "matrix",
         {"matrix.csv": _csv(columns, cells), "matrix.html": _bytes(page)},
         "`matrix.csv`, `matrix.html`",
-        "Which function and lines of the C compute each operator of the model, and which test "
-        "files of microtir execute operators of that type.",
+        "The function and lines of the C that compute each operator of the model, and the test "
+        "files of microtir that execute operators of that type.",
         "the compiler, which names its functions; a run of the named tests",
         f"{len(rows) - without} functions, {without} operators without a function, "
         f"{len(untested)} types of operators without a test",

@@ -46,12 +46,12 @@ _SAVED = FileKind("a TensorFlow SavedModel", _conversion(_LOAD_SAVED))
 _PYTORCH = FileKind(
     "a PyTorch model",
     "it may hold a pickle, which could run any code: load it in Python, and save the program with"
-    " torch.export.save(torch.export.export(model.eval(), inputs), 'model.pt2'), as"
-    " docs/from-pytorch.md tells",
+    " torch.export.save(torch.export.export(model.eval(), inputs), 'model.pt2'), as "
+    "docs/from-pytorch.md shows",
 )
 _PICKLE = FileKind(
     "a pickled object of Python, such as a model of scikit-learn",
-    "load it, and export it to ONNX with skl2onnx, as docs/from-scikit-learn.md tells",
+    "load it, and export it to ONNX with skl2onnx, as docs/from-scikit-learn.md shows",
 )
 _ONNX = FileKind(
     "an ONNX model",
@@ -74,7 +74,7 @@ _KINDS = {
     "pickle": _PICKLE,
     "executorch": FileKind(
         "an ExecuTorch program",
-        "save what it was lowered from: torch.export.save(exported_program, 'model.pt2')",
+        "save the model before it is lowered: torch.export.save(exported_program, 'model.pt2')",
     ),
     "tosa": FileKind("a TOSA graph", _OTHER),
     "numpy": FileKind("a file of numpy arrays", _OTHER),

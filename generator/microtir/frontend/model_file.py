@@ -132,7 +132,7 @@ def _format(
     if format_ is ModelFormat.TFLITE:
         if dims:
             raise UsageError(
-                "extents of named dimensions are given for a TFLite model, which has its own",
+                "a TFLite model has fixed extents, and no named dimensions to set",
                 where=model.file,
                 fix=Fix("leave `dims` out", "leave --dim out"),
             )
@@ -156,7 +156,9 @@ def _check_shapes(graph: Graph, wanted: Mapping[str, Sequence[int | range]]) -> 
     for name, extents in by_own_names(wanted, graph.port_name, "input_shapes").items():
         if shapes.get(name) != list(extents):
             known = (
-                f"has the shape {shapes[name]}" if name in shapes else "is no input of the model"
+                f"has the shape {shapes[name]}"
+                if name in shapes
+                else "is not an input of the model"
             )
             raise UsageError(
                 f"'{name}' {known}",
@@ -164,5 +166,5 @@ def _check_shapes(graph: Graph, wanted: Mapping[str, Sequence[int | range]]) -> 
                 legal=",".join(f"{port}:{shape}" for port, shape in shapes.items()).replace(
                     " ", ""
                 ),
-                fix="convert the model anew with the shape that you want",
+                fix="convert the model again with the shape that you want",
             )

@@ -88,7 +88,7 @@ _RESOLVED = (
     (tuple(VARIABLE_OPTIONS), "a state", "float32, int8, int16, int32, bool", "of known shape"),
     (
         tuple(CONTROL_OPTIONS), "the operators of its subgraphs", "bool",
-        "turns of a loop that are counted, or have a bound",
+        "a number of iterations that is constant or has a bound",
     ),
     ((DECODE,), "a constant", "float32, int8, int16, int32, int64, bool", "constant operands"),
     (

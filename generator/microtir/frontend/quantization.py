@@ -57,7 +57,7 @@ def _quantization(tensor: FileTensor, dtype: DType, where: str) -> Quantization 
         raise _broken(
             f"{len(zero_points)} zero points for {len(stored.scales)} scales",
             where,
-            "none, one, or as many as scales",
+            "none, one, or one for each scale",
         )
     low, high = dtype.min, dtype.max
     for zero_point in zero_points:

@@ -249,7 +249,7 @@ class Control:
                 else f"the loop runs up to {terms.turns} times",
                 where=self._where,
                 legal="a counter that starts at a constant, grows by a constant, and is compared"
-                f" with a constant, and at most {MOST_TURNS} turns",
+                f" with a constant, and at most {MOST_TURNS} iterations",
                 fix="give the loop a fixed number of steps, such as the length of the sequence",
             )
         return terms
@@ -273,7 +273,7 @@ class Control:
             needed |= behind - fixed.keys()
         if any(self._reader.is_resource(self._operator.inputs[p]) for p in needed):
             raise UnsupportedModelError(
-                "its turns change which variable a handle means",
+                "its iterations change the variable of a handle",
                 where=self._where,
                 legal="handles that iterations pass on unchanged",
                 fix="convert the model without choosing between variables",

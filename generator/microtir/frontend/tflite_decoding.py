@@ -104,7 +104,7 @@ def _bytes_of(graph: FileGraph, index: int, where: str) -> bytes:
     data = graph.tensors[index].data if index >= 0 else None
     if data is None:
         raise UnsupportedModelError(
-            "its encoded input is computed, or missing",
+            "its encoded input is not constant, or missing",
             where=where,
             legal="constants",
             fix="compress the model again",

@@ -448,6 +448,6 @@ def _disorder(graph: FileGraph, where: str, what: str) -> ModelFileError:
     return ModelFileError(
         what,
         where=f"{graph.file}: {where}",
-        legal="each tensor is made once, and before it is used",
+        legal="each tensor is computed once, before it is used",
         fix="export the model again",
     )

@@ -178,7 +178,7 @@ class GraphReader:
             raise ModelFileError(
                 f"it runs subgraph {number}",
                 where=where,
-                legal=f"another of 0 to {len(graphs) - 1}, at most {MOST_DEPTH} in each other",
+                legal=f"another of 0 to {len(graphs) - 1}, nested at most {MOST_DEPTH} deep",
                 fix="export the model again",
             )
         return graphs[number]
@@ -256,7 +256,7 @@ class GraphReader:
                 raise ModelFileError(
                     f"{brief(own.name)!r} is {own.dtype.value} {own.shape}",
                     where=f"{self._model.file}: '{self._graph.name}'",
-                    legal=f"{tensor.dtype.value} {tensor.shape}, as it is given",
+                    legal=f"{tensor.dtype.value} {tensor.shape}, as the caller passes it",
                     fix="export the model again",
                 )
             if own is not None and is_unlike(tensor.type, own.type):
@@ -585,7 +585,7 @@ class GraphReader:
         for tensor in (*converted.inputs, *operands.outputs):
             if tensor.type.elements == 0:
                 raise operands.malformed(
-                    f"{brief(tensor.name)!r} has the shape {tensor.shape}, which holds nothing",
+                    f"{brief(tensor.name)!r} has the shape {tensor.shape}, which has no elements",
                     "extents above 0",
                 )
         written = operands.output.shape

@@ -67,8 +67,7 @@ def unknown_operator(
             "the model is compiled for an Edge TPU, whose program no other processor runs",
             where=where,
             legal="models as they were before Google's edgetpu_compiler",
-            fix="give microtir the file that edgetpu_compiler was given, without '_edgetpu' in its "
-            "name",
+            fix="compile the file that edgetpu_compiler read, without '_edgetpu' in its name",
         )
     if operator.custom_name:
         return UnsupportedModelError(

@@ -128,7 +128,7 @@ class Tensors:
                 self._note(self._dynamic(stored))
             tensor = self.get(index)
             if tensor is not None and tensor.type.elements == 0:
-                self._note(self._broken(stored, f"the shape {stored.shape} holds nothing"))
+                self._note(self._broken(stored, f"the shape {stored.shape} has no elements"))
             elif tensor is not None:
                 inputs.append(tensor)
         return tuple(inputs)

@@ -18,7 +18,7 @@ class Keeps(Enum):
     BITS = "every bit"
     SUMS = "floats, but for the order of sums"
     NUMBERS = "real numbers, but for what integers round"
-    NOTHING = "nothing that can be compared: another computation is asked for, or there was none"
+    NOTHING = "nothing that can be compared: the computation is a new one"
 
 
 class GraphPass(Protocol):

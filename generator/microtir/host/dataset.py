@@ -113,7 +113,7 @@ def _stored(where: Path, port: TensorInfo, sample: Array) -> Array:
         raise RunError(
             "a sample has values that are not numbers (NaN)",
             where=str(where),
-            fix="leave the sample out, or put values where it has none",
+            fix="leave the sample out, or replace its NaN values",
         )
     if values.dtype == port.dtype:
         return values

@@ -77,7 +77,7 @@ def evaluate(
         # The numbers of those behind a class that is not there would be wrong, in silence.
         raise RunError(
             f"the dataset has folders for {len(names)} classes ({', '.join(names)}), and"
-            f" '{port.name}' tells {classes} apart: the order of the classes is not known",
+            f" '{port.name}' has {classes}: the order of the classes is not known",
             where="labels",
             legal=f"{classes} folders, in the order of their names, or folders that are named 0 to"
             f" {classes - 1}",

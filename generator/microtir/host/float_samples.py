@@ -21,7 +21,7 @@ _CHANNELS = 4  # at most, in pictures
 
 _LAYOUTS: Mapping[int, Mapping[tuple[int, ...], str]] = MappingProxyType(
     {
-        2: {(1, 0): "two axes the other way round"},
+        2: {(1, 0): "two swapped axes"},
         3: {(1, 2, 0): "channels first", (2, 0, 1): "channels last"},
     }
 )

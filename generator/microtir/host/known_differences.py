@@ -69,11 +69,11 @@ def rounding_cause(graph: Graph, oracle: Oracle | None, numerics: Numerics) -> s
     if oracle is Oracle.TFLM:
         if numerics in (Numerics.MODEL, Numerics.TFLM):
             return ""
-        return f"tflite-micro rounds otherwise than --numerics {numerics.value}"
+        return f"tflite-micro rounds differently from --numerics {numerics.value}"
     if rescales_as_onnx(graph):
         return (
-            "onnxruntime and PyTorch rescale integers in floats, where a value near the middle of "
-            "two integers becomes either of them (docs/onnx.md)"
+            "onnxruntime and PyTorch rescale integers in floats, so that a value near the middle "
+            "of two integers may become either (docs/onnx.md)"
         )
     is_reference = oracle is Oracle.LITERT
     is_followed = is_reference and numerics is Numerics.TFLITE_REF
@@ -86,7 +86,7 @@ def rounding_cause(graph: Graph, oracle: Oracle | None, numerics: Numerics) -> s
     ]
     if not kinds or oracle is Oracle.ONNXRUNTIME:
         return ""
-    return f"LiteRT rounds {', '.join(kinds)} otherwise than tflite-micro (docs/frontend.md)"
+    return f"LiteRT rounds {', '.join(kinds)} differently from tflite-micro (docs/frontend.md)"
 
 
 def operators_that_differ(graph: Graph) -> str:

@@ -143,7 +143,7 @@ class OnnxRuntimeSession:
         ]
         if len(results) != len(self._ports.outputs):
             raise ToolError(
-                f"it gives {len(results)} outputs with elements, and the model as microtir reads it"
+                f"it returns {len(results)} outputs with elements, and the model in microtir"
                 f" has {len(self._ports.outputs)}"
             )
         return [a.astype(np.float32) if a.dtype.kind == "f" else a for a in results]

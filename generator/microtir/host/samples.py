@@ -390,7 +390,7 @@ def _places(path: Path, port: Port, array: Array) -> Array:
     unknown = next((text for text in flat if text not in known), None)
     if unknown is not None:
         raise RunError(
-            f"'{port.name}' has {brief(repr(unknown))}, which the model never gives",
+            f"'{port.name}' has {brief(repr(unknown))}, which the model never outputs",
             where=str(path),
             legal=brief(", ".join(map(repr, port.names))),
         )

@@ -84,7 +84,7 @@ def _identified(path: str) -> Compiler:
     output, problem = processes.answer(command, timeout=60.0)
     if problem:
         raise ToolError(
-            f"the C compiler does not give its version: {problem}",
+            f"the C compiler does not print its version: {problem}",
             where=path,
             fix=f"see why `{' '.join(command)}` fails",
         )

@@ -30,7 +30,7 @@ def refuse_dependent_time(lowered: IRModule) -> None:
         raise UnsupportedModelError(
             f"the instructions of {len(problems)} functions may depend on data on {target}",
             where="constant_time",
-            legal="functions without a choice, a loop or a library's function that data decide",
+            legal="functions without branches, loops or library functions that depend on data",
             fix="leave constant_time out, quantise floats, or choose a CPU that chooses without "
             "branches, such as a Cortex-M4",
             problems=problems,

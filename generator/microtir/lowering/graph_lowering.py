@@ -116,8 +116,8 @@ def _refuse_control(graph: Graph, config: CompilationConfig) -> None:
     node = next((node for node in graph.nodes if isinstance(node.op, Control)), None)
     if node is not None and config.is_graph():
         raise UnsupportedModelError(
-            "the graph executor runs each operator once, and the model has conditions, or a loop"
-            " that is ended by one or is too long to be written out",
+            "the graph executor runs each operator once, and the model has conditions, or a loop "
+            "that is too long to unroll or that a condition ends",
             where=str(node.source),
             legal="executor 'aot'",
             fix=Fix("use executor='aot'", "compile with --executor aot"),
@@ -129,7 +129,7 @@ def _refuse_mixed(graph: Graph, config: CompilationConfig) -> None:
     if config.executor.batch_count and graph.images == 1:
         node = node_that_mixes(graph)
         reason = (
-            "there is one, inputs have several numbers of them, or the model keeps a state"
+            "there is one entry, inputs have different numbers of entries, or the model has a state"
             if node is None
             else f"'{node.op.name}' computes an entry of its result from several of them, or does"
             " not know them apart"
@@ -137,8 +137,8 @@ def _refuse_mixed(graph: Graph, config: CompilationConfig) -> None:
         raise UnsupportedModelError(
             f"the entries of its outermost dimension cannot be computed one by one: {reason}",
             where=f"{graph.name if node is None else node.source}, batch-count",
-            legal="a dimension that is outermost in all inputs and outputs, extents of 1 aside,"
-            " along which every operator computes each entry by itself",
+            legal="a dimension that is outermost in all inputs and outputs, after extents of 1, "
+            "along which every operator computes each entry by itself",
             fix=Fix(
                 "give the dimension the extent that you need, and leave 'batch-count' out",
                 "give --dim one extent instead of a range, and leave batch-count out",

@@ -32,7 +32,7 @@ def reading() -> Stage:
     """Return what is done to the graph of a file while it is read, before `lower`."""
     readers = (READ_OPERATORS, "Translates the operators of the file, one after the other.")
     passes = (readers, *_about((*TFLITE_PASSES, *ONNX_PASSES)))
-    return Stage("import", "Settles what the format of the file has in another way.", passes)
+    return Stage("import", "Converts conventions of the file's format.", passes)
 
 
 def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
@@ -44,7 +44,7 @@ def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
     config = config or host()
     requests, offload = _about(request_passes_of(config)), _about(offload_passes_of(config))
     graph, tir = graph_passes_of(config), tir_passes_of(config, simple_mode=False)
-    plan = "Chooses kernels, layouts of tensors, and what shares memory."
+    plan = "Chooses kernels, layouts of tensors, and tensors that share memory."
     if config.keeps_layouts():
         plan = "Chooses kernels, and what shares memory; tensors lie as in the model."
     return (
@@ -54,10 +54,10 @@ def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
         Stage("plan", plan, _about(VARIANT_PASSES)),
         Stage("lowering", "Writes one PrimFunc for each operator that needs code."),
         Stage("tir", "Rewrites each PrimFunc, then proves every access in bounds.", _about(tir)),
-        Stage("executor", "Writes main, the PrimFunc that calls the others in turn."),
+        Stage("executor", "Writes main, the PrimFunc that calls the others one after another."),
         Stage("memory", "Places every buffer in the workspace; a checker proves it."),
         Stage("merge", "Gives layers with equal bodies one function, where flash is the goal."),
-        Stage("measure", "Counts what the program takes of flash and of stack."),
+        Stage("measure", "Counts the flash and the stack of the program."),
         Stage("codegen", _printed(config)),
     )
 

@@ -67,7 +67,7 @@ class Printed:
             turns: how often the body of each loop runs in all calls together, by its branch.
             calls: how many.
         """
-        assert set(turns) >= set(self.loops), f"no turns are stated of {self.loops}"
+        assert set(turns) >= set(self.loops), f"no iterations are stated of {self.loops}"
         return sum(
             line.times * self._runs(number, turns, calls) for number, line in enumerate(self._lines)
         )

@@ -259,7 +259,7 @@ def _check_ranges(callee: ir.PrimFunc, scalars: Sequence[int], where: str) -> No
         known = declared_range(var)
         if value not in known:
             raise MemoryPlanError(
-                f"'{var.name}' is {value}, and declared are {known.low} to {known.high}",
+                f"'{var.name}' is {value}, and its range is {known.low} to {known.high}",
                 where=where,
             )
 

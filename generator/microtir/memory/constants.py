@@ -114,7 +114,7 @@ def _exhausted(
     texts = [f"{a.name}: {a.bytes} bytes for {readers(a)}" for a in left]
     total = sum(array.bytes for array in left)
     return MemoryPlanError(
-        f"constants of {total} bytes have room in no pool",
+        f"constants of {total} bytes fit into no pool",
         where="constant_pools.size_hint_bytes",
         legal="; ".join(_rooms(arrays, pools, places)),
         fix=f"raise a limit by {total} bytes, or declare a pool without one, for {listed(texts)}",

@@ -210,7 +210,7 @@ class _Reader:
         unexplained = set(touched) - {row % slots for row in rows}
         if unexplained:
             raise MemoryPlanError(
-                f"slot {min(unexplained)} is touched for row {self.y0}, and declared are rows "
+                f"slot {min(unexplained)} is touched for row {self.y0}, and its rows are "
                 f"{rows.start} to {rows.stop} of {slots} slots",
                 where=self.function.name,
             )

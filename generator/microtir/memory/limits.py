@@ -50,7 +50,9 @@ def check_workspace(
     peak = max(range(len(steps)), key=lambda step: sum(p.size for p in alive[step]))
     largest = sorted(alive[peak], key=lambda p: -p.size)
     buffers = [f"{p.name}: {p.size} bytes from {layer_text(steps[p.first_step])}" for p in largest]
-    fix = f"raise the limit, or make smaller what {layer_text(steps[peak])} needs at one time: "
+    fix = (
+        f"raise the limit, or reduce the memory that {layer_text(steps[peak])} needs at one time: "
+    )
     if limit.pool is None:
         state = plan.state_size if limit.counts_state else 0
         what = "the workspace and the state take" if state else "the workspace takes"
@@ -114,7 +116,7 @@ def check_flash(limit: int, weights: Sequence[Weights], code: Code) -> None:
         f"budget has: weights of {arrays} and code of {about}{code.bytes}",
         where="budget.flash",
         legal=f"{total} bytes or more, {_certainty(arrays, code)}",
-        fix=f"raise the limit, or make smaller the largest arrays: {listed(texts)}",
+        fix=f"raise the limit, or reduce the largest arrays: {listed(texts)}",
         resource=Resource.FLASH,
         taken=total,
         allowed=limit,

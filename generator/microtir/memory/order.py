@@ -110,7 +110,7 @@ class _Turns:
         """Return some of them, or some several times over."""
         number = int(which.sum()) if which.dtype == np.bool_ else len(which)
         if number > _MOST:
-            raise _unknown("there are too many turns")
+            raise _unknown("there are too many iterations")
         known = {
             var: (
                 np.broadcast_to(low, (self.count,))[which],
@@ -194,12 +194,12 @@ class _Reader(StatementWalker[_Turns, _Events]):
             yield self.all_of(s.body, inner).by(np.flatnonzero(some))
             return
         if s.kind is ir.LoopKind.VECTORIZED:
-            raise _unknown("turns of a loop are executed together")
+            raise _unknown("iterations of a loop are executed together")
         if (first != first_high).any() or (low != stop).any():
             raise _unknown("the bounds of a loop depend on data")
         extents = np.broadcast_to(np.maximum(stop - first, 0), (known.count,))
         if int(extents.sum()) > _MOST:
-            raise _unknown("there are too many turns")
+            raise _unknown("there are too many iterations")
         outer = np.repeat(np.arange(known.count), extents)
         begins = np.cumsum(extents) - extents
         value = np.broadcast_to(first, (known.count,))[outer] + np.arange(len(outer))

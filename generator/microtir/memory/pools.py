@@ -57,7 +57,7 @@ def pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
 def constant_pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
     """Return the constant pools of a configuration, in its order, likewise.
 
-    What the application passes begins with a number that says which code it is for.
+    What the application passes begins with a number that says the identity of the code.
     """
     passed = config.passed_constant_pools()
     return tuple(

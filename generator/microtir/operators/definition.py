@@ -26,13 +26,13 @@ class Trait(Enum):
     ELEMENTWISE = "element i of the output depends on element i of each input, or on a broadcast"
     TABULATED = "an int8 result of one int8 input is looked up among its 256 values"
     IN_PLACE = "the output may overwrite input 0: what is there has been read; so of ELEMENTWISE"
-    KEEPS = "outputs behind the first are new values of the inputs of their numbers, in their place"
-    KEEPS_LAST = "the last outputs are new values of the last inputs, in their place"
+    KEEPS = "output i, except for 0, is the new value of input i, in the same memory"
+    KEEPS_LAST = "the last outputs are new values of the last inputs, in the same memory"
     MOVES_DATA = "each element of the output is one of the input, or a constant"
     STORED = "integers are taken as they are stored, whatever the scales of its tensors say"
     STATIC = "the output follows from the types of the inputs, not from their values"
     WEIGHTED = "input 1 holds weights, input 2 a bias"
-    CONTROL = "it says when others run, or gives a memory its new value: it is never folded"
+    CONTROL = "it controls when others run, or gives a state its new value: it is never folded"
     OPAQUE = "its computation is not known here: it is never evaluated at compile time"
 
 

@@ -29,7 +29,7 @@ def unnamed_cpu(template: FormatTemplate) -> UsageError:
     ]
     named = "|".join(boards) or "BOARD", "|".join(template.chips) or "CPU"
     return UsageError(
-        f"{template.title} is planned for one CPU, and none is named",
+        f"{template.title} is planned for one CPU, and no CPU is named",
         where=f"microtir package --format {form}",
         legal="--board {}, --target {}, or --target c: plain C for any CPU".format(*named),
         fix=Fix(

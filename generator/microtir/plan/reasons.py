@@ -149,7 +149,7 @@ class _Choice:
     def _mismatch(self, c: Candidate) -> str | None:
         """Return why a candidate cannot make the calls that the plan wants, if it cannot."""
         if (self.operator.node, c.kernel) in self.plan.constraints.refused:
-            return "takes more stack than the budget has"
+            return "exceeds the stack budget"
         if c.input_layouts != self.chosen.input_layouts:
             return f"its input is {self._kind(self.operator.inputs[0])}"
         if c.output_layouts != self.chosen.output_layouts:
@@ -159,7 +159,7 @@ class _Choice:
         if self.by_rows and not c.takes_row_range:
             return "computes its output in one call, and the layer runs row by row"
         if self.by_rows and c.windows != self.chosen.windows:
-            return "asks for other rows of its input"
+            return "reads other rows of its input"
         return None
 
     def _is_better(self, c: Candidate) -> bool:
@@ -186,7 +186,7 @@ class _Choice:
     def _merit(self, others: Sequence[Candidate]) -> str:
         """Return why the chosen candidate was chosen."""
         if record_of(self.operator.node.op).function is not None:
-            return "computed by a function that was given for it"
+            return "computed by a custom function"
         rivals = [c for c in others if self._mismatch(c) is None]
         if not rivals:
             so = " row by row" if others and self.by_rows else ""
@@ -218,7 +218,7 @@ class _Choice:
         own = constant_bytes(self.operator.node)
         if goal not in PRICE_PER_BYTE or all(c.weight_bytes <= own for c in (self.chosen, *others)):
             return ""
-        charged = f"{self._told(PRICE_PER_CONSTANT)} for one of weights beyond the model's"
+        charged = f"{self._told(PRICE_PER_CONSTANT)} for a byte of weights beyond the model's own"
         return f" and {charged}, {self._told(PRICE_BEYOND)} beyond {MOST_TIMES} times those"
 
     def _kind(self, tensor: Tensor) -> str:
@@ -244,7 +244,7 @@ class _Choice:
             return ""
         how = "row by row" if self.rows_per_call == 1 else "two rows at a time"
         if not others:
-            return f"{how}, so that its output may lie over its input"
+            return f"{how}, so that its output may overwrite its input"
         layers = "layer" if others == 1 else "layers"
         return f"{how} with {others} other {layers}, to keep to {self.plan.size:,} bytes"
 

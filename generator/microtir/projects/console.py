@@ -36,12 +36,12 @@ def read_console(project: Project, port: str, timeout: float) -> str:
             if is_complete(text, names):
                 return _from_start(text, project.models[0].name)
     except LinkClosedError:
-        raise EmulatorError("the serial port has gone", where=port) from None
+        raise EmulatorError("the serial port was disconnected", where=port) from None
     finally:
         link.close()
     shown = data.decode("utf-8", "replace")[-_SHOWN_CHARACTERS:]
     raise EmulatorError(
-        f"the program's last line did not come in {timeout:g} seconds; what came:\n{shown}",
+        f"the program's last line did not arrive in {timeout:g} seconds; the output was:\n{shown}",
         where=port,
         fix="reset the board while this waits; check the wires and the speed of the port",
     )

@@ -266,7 +266,7 @@ class Project:
                 f"a project of type '{self.type.value}' makes a library for '{self.board.name}', "
                 "and no program",
                 where=str(built),
-                fix="link it into a program of yours, or generate a project of another type",
+                fix="link it into your program, or generate a project of another type",
             )
 
     def _filled(self, command: Sequence[str]) -> list[str]:

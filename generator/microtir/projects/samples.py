@@ -47,7 +47,7 @@ def arbitrary_samples(inputs: Sequence[Port]) -> Samples:
         raise ProjectError(
             f"the inputs have {elements} elements, whose values would become C source",
             where="samples",
-            legal=f"at most {MOST_ARBITRARY} without samples of the user's",
+            legal=f"at most {MOST_ARBITRARY} without your own samples",
             fix="give samples of your own",
         )
     generator = random.Random(0)  # documented to give the same numbers in every version

@@ -91,7 +91,7 @@ class Calibrated:
         plan, result, left = planned(self.floats, self.ranges.of, options)
         if not plan.forms:
             raise UsageError(
-                "no layer of the model has a form in integers",
+                "no layer of the model has an integer version",
                 where=self.floats.name,
                 legal="; ".join(f"'{one.name}': {one.why}" for one in left[:3])
                 or "layers of float32",

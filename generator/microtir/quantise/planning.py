@@ -15,7 +15,7 @@ from microtir.quantise.ranges import Range
 from microtir.quantise.result import LeftInFloats
 from microtir.quantise.scales import Stored, quantisations, shared_scales
 
-_NO_FORM = "it has no form in integers"
+_NO_FORM = "it has no integer version"
 
 
 def planned(
@@ -93,7 +93,7 @@ def _assigned_floats(graph: Graph, forms: Mapping[Node, IntegerForm]) -> dict[No
     assigns = [node for node in forms if isinstance(node.op, Assign)]
     sources = {node: producers.get(node.inputs[0]) for node in assigns}
     return {
-        node: "the layer that computes its value is one of floats"
+        node: "the layer that computes its value stays in floats"
         for node, source in sources.items()
         if source is not None and source not in forms
     }

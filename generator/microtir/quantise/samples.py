@@ -48,7 +48,7 @@ class Samples:
         for name in arrays:
             if name not in names:
                 raise UsageError(
-                    f"'{name}' is no input of the model",
+                    f"'{name}' is not an input of the model",
                     where="samples",
                     legal=", ".join(names),
                     fix=nearest(name, names) or None,
@@ -57,7 +57,9 @@ class Samples:
         counts = {name: len(array) for name, array in checked.items()}
         if len(set(counts.values())) > 1:
             raise UsageError(
-                f"inputs have {counts} samples", where="samples", legal="as many of each input"
+                f"inputs have {counts} samples",
+                where="samples",
+                legal="the same number of each input",
             )
         count = next(iter(counts.values()), 1)
         runs = [{name: array[n] for name, array in checked.items()} for n in range(count)]
@@ -109,7 +111,7 @@ def _checked(graph: Graph, tensor: Tensor, arrays: Mapping[str, Array]) -> Array
                 f"sample {int(np.argmin(finite))} holds a value that is not finite",
                 where=where,
                 legal="numbers",
-                fix="leave the sample out, or put values where it has none",
+                fix="leave the sample out, or replace its NaN values",
             )
     return np.ascontiguousarray(values, kind)
 
@@ -122,8 +124,8 @@ def _warnings(graph: Graph, arrays: Mapping[str, Array], count: int) -> list[str
     """Return what looks wrong: one sample, an input that never changes."""
     warnings = []
     if count == 1:
-        warnings.append("there is one sample: ranges are those of this one, and nothing is measured"
-                        " on others")  # fmt: skip
+        warnings.append("there is one sample: ranges are those of this one, and no other sample "
+        "measures the error")  # fmt: skip
     for tensor in graph.arguments:
         array = arrays[tensor.name]
         if tensor.dtype.is_float and array.min() == array.max():

@@ -81,7 +81,7 @@ def collected(graph: Graph, runs: Sequence[Mapping[str, Array]]) -> Mapping[Tens
                     raise UsageError(
                         "its result is not finite on a sample",
                         where=f"{node.source} ('{node.name}')",
-                        fix="check how the samples are scaled, and leave out those of no sense",
+                        fix="check how the samples are scaled, and leave out damaged ones",
                     )
                 statistics[tensor].add(values)
         if isinstance(node.op, EndRepeat):  # what the next turn begins with

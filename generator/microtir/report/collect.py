@@ -86,7 +86,7 @@ def describe(
     config = module.require_config("report")
     try:
         compiled = _compile(module, compiler)
-    except MemoryPlanError:  # constants have room in no pool
+    except MemoryPlanError:  # constants fit into no pool
         unlimited = config.without_limits()
         if unlimited == config:
             raise

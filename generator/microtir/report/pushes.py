@@ -64,6 +64,6 @@ def _padded(pushes: ReportedPushes) -> str:
     )
     share = pushes.macs_computed / max(pushes.macs, 1)
     return (
-        f"layers {names}: rows near their padding are computed anew, so every push takes at least "
+        f"layers {names}: rows near their padding are computed again, so every push takes at least "
         f"{share:.3f} of the MACs"
     )

@@ -222,7 +222,7 @@ def _least(report: data.Report) -> str:
         return ""
     saved = report.workspace - report.least
     if saved <= 0:
-        return "not by --optimize ram-least, which needs as much"
+        return "--optimize ram-least needs as much"
     share = 100 * saved // report.workspace
     return (
         f"at --optimize ram-least the workspace would be {number(report.least)} bytes, "

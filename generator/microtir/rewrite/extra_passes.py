@@ -59,7 +59,7 @@ class ExtraPasses:
         lost = [name for name in self.__slots__ if getattr(self, name) and name not in legal]
         if lost:
             raise UsageError(
-                "the program does not come by there: "
+                "the pass would never run: "
                 + ("it is lowered already" if ends else "it has no graph"),
                 where=f"passes.{lost[0]}",
                 legal=", ".join(legal) or "none",
@@ -159,7 +159,7 @@ def _require_kind(before: Graph | PrimFunc, after: object, where: str) -> None:
         raise UsageError(
             f"the pass gave {result}",
             where=where,
-            legal=f"a {kind}; the one that it was given if it has nothing to do",
+            legal=f"a {kind}; its argument if it has nothing to change",
         )
     if (
         isinstance(before, PrimFunc)

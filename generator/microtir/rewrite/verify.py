@@ -78,7 +78,7 @@ def _states(graph: Graph) -> Iterator[GraphError]:
         data = state.initial
         if data.shape != state.type.shape or data.dtype != state.type.dtype.value:
             yield GraphError(
-                f"it begins as {data.dtype} {data.shape}",
+                f"its initial value is {data.dtype} {data.shape}",
                 where=where,
                 legal=f"{state.type.dtype.value} {state.type.shape}",
             )
@@ -89,7 +89,7 @@ def _states(graph: Graph) -> Iterator[GraphError]:
 def _images(graph: Graph) -> Iterator[GraphError]:
     """Check that several images are told apart by the first axes, and keep nothing for later."""
     if graph.images < 1:
-        yield GraphError(f"it is of {graph.images} images", where=graph.name, legal="1 or more")
+        yield GraphError(f"it has {graph.images} images", where=graph.name, legal="1 or more")
     if graph.images > 1 and graph.states:
         yield GraphError("images follow each other and share a state", where=graph.name)
     for tensor in (*graph.inputs, *graph.outputs):
@@ -133,7 +133,9 @@ def _tensors(graph: Graph) -> Iterator[GraphError]:
         where = f"{graph.name}: tensor '{tensor.name}'"
         if min(tensor.shape, default=1) < 1:
             yield GraphError(
-                f"its shape {tensor.shape} has no elements", where=where, legal="extents from 1"
+                f"its shape {tensor.shape} has no elements",
+                where=where,
+                legal="extents of 1 or more",
             )
         if tensor.type.bytes > MAX_TENSOR_BYTES:
             yield GraphError(f"it has {tensor.type.bytes} bytes", where=where, legal="below 2^31")
@@ -200,10 +202,10 @@ RULES: Mapping[str, _GraphRule] = MappingProxyType(
         "images lie along first axes": _images,
         "tensors are computed once, before they are used": _order,
         "tensors have elements, and data and quantisation that fit": _tensors,
-        "operators have the inputs and outputs they take": _each_node(rules.arity),
+        "operators have the right number of inputs and outputs": _each_node(rules.arity),
         "operators compute with these types": _each_node(rules.scalar_types),
         "shapes follow from inputs and attributes": _each_node(rules.output_shapes),
-        "quantisation is there and legal": _each_node(rules.quantization),
+        "quantisation is present and valid": _each_node(rules.quantization),
         "requantisation has a fixed-point form": _each_node(rules.multipliers),
     }
 )

@@ -71,7 +71,7 @@ def _band(nodes: list[ir.For], step: str) -> tuple[list[ir.For], list[ir.Expr], 
             current = current.then
         else:
             raise ScheduleError(
-                f"'{band[-1].var.name}' holds more than the next loop"
+                f"'{band[-1].var.name}' contains more than the next loop"
                 f" ({_kinds(current)}), so '{missing[0].var.name}' cannot move outside it",
                 where=step,
                 fix="cache_write splits the computation of an element into perfectly nested loops",

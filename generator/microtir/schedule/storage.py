@@ -200,7 +200,7 @@ def _producer(
         inside = {n.buffer for n in walk(outer) if isinstance(n, ir.Allocate)}
         if set(buffers_written(outer)) - inside != {buffer}:
             raise ScheduleError(
-                f"an element of '{buffer.name}' goes on from the one before it", where=step,
+                f"an element of '{buffer.name}' depends on the one before it", where=step,
                 legal="a stage whose elements do not depend on each other",
             )  # fmt: skip
     return _Producer(sequence, nest, store, loops)

@@ -72,8 +72,8 @@ def _check_alignment(
     is_multiple = build.eq(build.floormod(offset, alignment), 0)
     if max(arg.buffer.alignment, size) % alignment or not proves(facts, is_multiple):
         raise ScheduleError(
-            f"the kernel needs addresses that are multiples of {alignment}, and that is not known"
-            f" of {access_text(arg.buffer, arg.indices)}",
+            f"the kernel needs addresses that are multiples of {alignment}, which is not proven "
+            f"for {access_text(arg.buffer, arg.indices)}",
             where=step,
             fix="give the tensor an alignment, and block its loops by multiples of it",
         )

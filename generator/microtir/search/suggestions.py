@@ -27,8 +27,8 @@ _RAM = (Resource.WORKSPACE, Resource.POOL)
 _BUDGETS = {Resource.WORKSPACE: "ram", Resource.FLASH: "flash", Resource.STACK: "stack"}
 _SECONDS = 6.0  # of this process, after which no other suggestion is begun
 _WIDEST, _INDENT = 60, 4  # columns of flags with figures beside them, and where all are longer
-_PLACED_OUTSIDE = "inputs and outputs are the application's then"
-_FED = "the application hands rows over"
+_PLACED_OUTSIDE = "the application then has inputs and outputs"
+_FED = "the application passes rows"
 
 RoomOf = Callable[[CompilationConfig], "int | None"]
 """Bytes that a board has for the workspace and the state: ports outside of these take of them."""
@@ -99,7 +99,7 @@ class Advice:
         lines = [line for outcome in self.outcomes for line in _lines(outcome, width, digits)]
         if self.tried and not lines:
             noun = "option" if self.tried == 1 else "options"
-            lines.append(f"{self.tried} other {noun}, of which none helps")
+            lines.append(f"{self.tried} other {noun}, none of them helps")
         left = [f"{suggestion.text}: not tried, for time" for suggestion in self.left_out]
         return (*lines, *left)
 
@@ -170,7 +170,7 @@ def _suggestions(
     """Yield what may help with a resource, the cheapest first."""
     if error.resource is Resource.FLASH:
         yield Suggestion(
-            "link", {"--executor-aot-link-params": ("0",)}, "weights are in a file then"
+            "link", {"--executor-aot-link-params": ("0",)}, "weights are then in a file"
         )
     if error.resource not in _RAM:
         return

@@ -229,7 +229,7 @@ async def _body(request: Request, most: int, what: str) -> bytes:
                     fix="a larger one is compiled by `microtir` in a terminal",
                 )
     except ClientDisconnect:
-        raise UsageError("the page has gone before all was sent", where="studio") from None
+        raise UsageError("the page was closed before everything was sent", where="studio") from None
     return bytes(content)
 
 

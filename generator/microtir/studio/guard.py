@@ -56,14 +56,14 @@ class Access:
     def objection(self, path: str, headers: Headers) -> str:
         """Return why a request is refused; empty if it is not."""
         if headers.get("host", "") not in self.hosts:
-            return f"this server is http://{self.hosts[0]} and has no other name"
+            return f"this server is http://{self.hosts[0]} and answers to no other name"
         origin = headers.get("origin")
         if origin is not None and origin not in [f"http://{host}" for host in self.hosts]:
-            return "another page cannot ask this server"
+            return "another page cannot use this server"
         if path == "/" or path.startswith(_FILES):
             return ""
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            return "another site cannot ask this server"
+            return "another site cannot use this server"
         token = headers.get(TOKEN_HEADER, "")
         if not secrets.compare_digest(token.encode(), self.token.encode()):
             return "the address has no token, or an old one: open the one that the terminal shows"

@@ -132,7 +132,7 @@ class ModelStore:
         """Return a file of samples as it is now; UsageError if it is not there."""
         if number not in self._samples:
             raise UsageError(
-                "these samples are not here any more",
+                "these samples are no longer stored",
                 where="studio",
                 legal=f"the {_MOST_SAMPLES} files that were dropped last",
                 fix="drop the file again",
@@ -170,7 +170,7 @@ class ModelStore:
         """Return a model as it is now; UsageError if it is not there."""
         if number not in self._files:
             raise UsageError(
-                "this model is not here any more",
+                "this model is no longer stored",
                 where="studio",
                 legal=f"the {_MOST_DROPPED} files that were dropped last",
                 fix="drop the file again",

@@ -99,7 +99,7 @@ def _bound(port: int) -> socket.socket:
             f"no server can listen on port {port}: {(error.strerror or str(error)).lower()}",
             where="--port",
             fix=Fix(
-                "give port 0, and a free one is taken", "leave --port out, and a free one is taken"
+                "use port 0, which takes a free one", "leave --port out, which takes a free one"
             ),
         ) from None
     bound.listen()

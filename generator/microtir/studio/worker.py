@@ -136,7 +136,7 @@ class Worker:
 
     def _overdue(self) -> MicrotirError:
         return ToolError(
-            f"it was not done in {self._limits.seconds:g} seconds, and was stopped",
+            f"it did not end in {self._limits.seconds:g} seconds, and was stopped",
             where="studio",
             fix=_IN_A_TERMINAL,
         )
@@ -169,7 +169,7 @@ def _run(job: Job, sender: Connection, limits: WorkerLimits) -> None:
 
 def _too_much(limits: WorkerLimits) -> MicrotirError:
     return ToolError(
-        f"the model wants more than {limits.memory >> 30} GiB of memory to be compiled",
+        f"the model needs more than {limits.memory >> 30} GiB of memory to compile",
         where="studio",
         fix=_IN_A_TERMINAL,
     )

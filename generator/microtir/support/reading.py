@@ -49,7 +49,7 @@ def parse_json(text: str | bytes) -> Any:
     except MicrotirError:
         raise
     except RecursionError:
-        raise WrongDataError("it is not JSON that can be read: it is nested too deep") from None
+        raise WrongDataError("it is not JSON: it is nested too deep") from None
     except ValueError as error:
         raise WrongDataError(f"it is not JSON: {error}") from None
 
@@ -90,7 +90,7 @@ def check(value: object, kind: Any, place: str = "") -> Any:
     if kind is object:
         return value
     if is_dataclass(kind):
-        assert isinstance(kind, type), "a kind is no instance"
+        assert isinstance(kind, type), "a kind is not an instance"
         return kind(**_checked_fields(value, kind, place))
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _member(value, kind, place)

@@ -178,7 +178,7 @@ def _finished(context: jinja2.runtime.Context, value: object) -> object:
     mine = [name for name, encoder in ENCODERS.items() if encoder.language is language]
     raise EncodingError(
         f"{text[:80]!r} is not encoded",
-        legal="text without an encoder that is of letters, digits and _ . / : = + -",
+        legal="text of letters, digits and _ . without an encoder / : = + -",
         fix=f"print it with one of: {', '.join(mine)}" if mine else None,
     )
 

@@ -325,7 +325,7 @@ def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
     dtype = like or _default_type(number)
     if isinstance(number, float) and not dtype.is_float:
         raise TirError(
-            f"{number!r} meets an operand of type {dtype.value}",
+            f"{number!r} is combined with an operand of type {dtype.value}",
             where="te",
             fix="use a whole number, or te.cast the other operand to a floating point type",
         )

@@ -128,7 +128,7 @@ def term(result: Expr, along: Expr) -> Expr:
         p for p in result.needs.preludes if isinstance(p, Reduce) and p.var is result.node
     ]
     if not reductions or not isinstance(along.node, ir.Var):
-        what = f"{describe(result)} is no reduction, or {describe(along)} no axis"
+        what = f"{describe(result)} is not a reduction, or {describe(along)} not an axis"
         raise TirError(what, where="te.term", legal="te.sum(...) and an axis of te.compute")
     var = ir.Var("term", result.dtype)
     return Expr(var, Needs((Term(var, reductions[0], along.node, result),), result.needs.tensors))

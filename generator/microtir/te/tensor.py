@@ -145,7 +145,7 @@ def _axes(
     for number in ranges:
         if not 0 <= number < len(dims):
             raise TirError(
-                f"ranges speaks of axis {number}", where=where, legal=f"0 .. {len(dims) - 1}"
+                f"ranges names axis {number}", where=where, legal=f"0 .. {len(dims) - 1}"
             )
     loops = []
     for number, (dim, axis_name) in enumerate(zip(dims, names, strict=True)):
@@ -173,11 +173,12 @@ def _storage(
         return ir.Buffer(name, extents, dtype, alignment=alignment)
     if buffer_shape is not None or into.computation is None or alignment != 1:
         raise TirError(
-            "into takes a computed tensor, whose buffer_shape and alignment hold", where=where
+            "into needs a computed tensor, and uses its buffer_shape and alignment", where=where
         )
     if into.dtype is not dtype:
         raise TirError(
-            f"elements of type {dtype.value} do not go into '{into.name}' of {into.dtype.value}",
+            f"elements of type {dtype.value} cannot be stored in '{into.name}' of "
+            f"{into.dtype.value}",
             where=where,
             fix="convert the value with te.cast",
         )

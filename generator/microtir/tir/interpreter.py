@@ -160,7 +160,7 @@ def _argument(
     if not isinstance(value, np.ndarray):
         raise InterpreterError("an array is needed", where=where)
     if value.dtype.name != param.dtype.value:
-        raise InterpreterError(f"{value.dtype.name} given, {param.dtype.value} needed", where=where)
+        raise InterpreterError(f"got {value.dtype.name}, expected {param.dtype.value}", where=where)
     if not value.flags.c_contiguous or (written and not value.flags.writeable):
         raise InterpreterError(
             "the array must be contiguous, and writeable for an output", where=where
@@ -185,7 +185,7 @@ def _bind(func: PrimFunc | ExternFunction, args: Sequence[Argument], caller: str
     for param, arg in zip(func.params, args, strict=True):
         if isinstance(param, Var):
             if isinstance(arg, MemoryView):
-                refuse(param, "a buffer given, an integer needed")
+                refuse(param, "got a buffer, expected an integer")
             low = param.dtype.min if param.low is None else param.low
             high = param.dtype.max if param.high is None else param.high
             if not low <= arg <= high:
@@ -195,14 +195,14 @@ def _bind(func: PrimFunc | ExternFunction, args: Sequence[Argument], caller: str
     for param, arg in zip(func.params, args, strict=True):
         if isinstance(param, Buffer):
             if not isinstance(arg, MemoryView):
-                refuse(param, "an integer given, a buffer needed")
+                refuse(param, "got an integer, expected a buffer")
             if arg.dtype is not param.dtype:
-                refuse(param, f"{arg.dtype.value} given, {param.dtype.value} needed")
+                refuse(param, f"got {arg.dtype.value}, expected {param.dtype.value}")
             count = math.prod(values[d] if isinstance(d, Var) else d for d in param.shape)
             if merges:  # its extents are those of the largest layer; a call gives its own layer's
                 count = min(count, arg.count)
             if arg.count < count:
-                refuse(param, f"{arg.count} elements given, {count} needed")
+                refuse(param, f"got {arg.count} elements, expected {count}")
             if arg.address % param.alignment:
                 refuse(param, f"address {arg.address} is not aligned to {param.alignment} bytes")
             arg = arg if arg.count == count else arg.part(0, count, param.dtype)

@@ -194,7 +194,7 @@ def test_unknown_lengths_are_refused(nodes: Sequence[Any]) -> None:
     """The error says what is not known, and how to write it."""
     inputs = [typed("x", X), typed("s", (1,), np.int64), typed("t", (1,), np.int64)]
     held = {"four": numbers(4), "axes": numbers(2), "big": numbers(1 << 40)}
-    with pytest.raises(UnsupportedModelError, match="how far they are apart is not known") as found:
+    with pytest.raises(UnsupportedModelError, match="their distance is not known") as found:
         from_onnx(model_of(nodes, inputs, ["y"], held))
     assert "slice with a constant length" in str(found.value)
 

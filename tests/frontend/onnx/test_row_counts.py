@@ -1,4 +1,4 @@
-"""Results of which data say how many rows there are, against onnxruntime's."""
+"""Results of which data decide how many rows there are, against onnxruntime's."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_chosen_boxes_in_c(tmp_path: Any) -> None:
 def test_nothing_is_asked_for() -> None:
     """Without a number of boxes none is chosen, and a model of nothing else is refused."""
     (problem,) = check_onnx(suppression((1, 4, 4), 1, (None, 0.5, 0.5)))
-    assert "the output 'chosen' has the shape (0, 3), which holds nothing" in str(problem)
+    assert "the output 'chosen' has the shape (0, 3), which has no elements" in str(problem)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_rows_that_are_mixed_are_refused(mixing: Any) -> None:
     held = {**HELD, "columns": np.ones((4, 1), I64), "updates": np.ones(4, F32)}
     problem = str(check_onnx(detector([mixing], [whole_numbers("y")], held))[0])
     assert f"{mixing.op_type} ('y')" in problem
-    assert "data say how many rows of" in problem
+    assert "data decide how many rows of" in problem
 
 
 def test_rows_of_two_counts_are_refused() -> None:
@@ -327,5 +327,5 @@ def test_one_row_at_most() -> None:
     """Where there may be one row, an axis of one element more is not told from it."""
     nodes = [node("Compress", "x a", "p", axis=0), node("Unsqueeze", "p zero", "y")]
     inputs = [typed("x", (1, 3)), typed("a", (1,), np.bool_)]
-    with pytest.raises(MicrotirError, match="data say how many rows"):
+    with pytest.raises(MicrotirError, match="data decide how many rows"):
         from_onnx(model_of(nodes, inputs, ["y"], {"zero": np.array([0], I64)}))

@@ -167,7 +167,7 @@ _COUNT = len(forest(9, [0], ["BRANCH_LEQ"]).nodes)
     ("changes", "text"),
     [
         ({"nodes_treeids": [0]}, "'nodes_treeids' has 1 values"),
-        ({"nodes_nodeids": [0] * _COUNT}, "two nodes of a tree have one number"),
+        ({"nodes_nodeids": [0] * _COUNT}, "two nodes of a tree have the same number"),
         ({"nodes_featureids": [WIDTH] * _COUNT}, f"feature {WIDTH} of a tree"),
         ({"nodes_modes": ["BRANCH_MAYBE"] * _COUNT}, "the mode 'BRANCH_MAYBE'"),
         ({"nodes_truenodeids": [0] * _COUNT}, "a node of a tree comes after itself"),

@@ -62,7 +62,9 @@ def _read_members(file: Path, tar: tarfile.TarFile, size: int) -> Iterator[tuple
         # Behind a member of a negative size Python would find the same header once more.
         left -= member.size if member.isreg() else 0
         if headers > MAX_FILES or left < 0 or member.size < 0:
-            raise damaged(file, f"it claims more than {MAX_FILES} files, or than its own bytes")
+            raise damaged(
+                file, f"it declares more than {MAX_FILES} files, or more bytes than it has"
+            )
         path = checked_path(file, member.name)
         if member.isdir():
             continue

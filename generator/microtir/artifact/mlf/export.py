@@ -117,7 +117,7 @@ def _check(artifacts: Sequence[Contents]) -> None:
             )
         if len(artifacts) > 1 and not is_model(artifact):
             raise UsageError(
-                f"'{name}' holds functions and no model, and has no place among others",
+                f"'{name}' holds functions and no model, and cannot share an archive",
                 where=where,
                 legal="models, or one program of functions",
                 fix="export it into a separate archive",
@@ -179,7 +179,7 @@ def _refuse_foreign(target: Path, artifacts: Sequence[Contents], force: bool) ->
     there = programs_of(target)
     if there is None:
         raise OutputError(
-            "the file is none that microtir wrote",
+            "microtir did not write this file",
             where=str(target),
             legal=legal,
             fix=instead_of_replacing("name"),

@@ -97,14 +97,14 @@ def _artifact(
         data = _parameters(file, members, facts)
         return Artifact(_ir_module(facts), files, facts, data, sets)
     except ConfigError as error:
-        raise damaged(file, f"the configuration is not legal: {error.what}") from None
+        raise damaged(file, f"the configuration is not valid: {error.what}") from None
     except (WrongDataError, GraphError) as error:
         what = f"{error.what}, not {error.legal}" if error.legal else error.what
-        raise damaged(file, f"{METADATA} lacks a fact, or has a wrong one: {what}") from None
+        raise damaged(file, f"{METADATA} lacks a field, or has a wrong one: {what}") from None
     except UsageError as error:
         raise damaged(file, f"{error.where}: {error.what}") from None
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise damaged(file, f"{METADATA} lacks a fact, or has a wrong one: {error}") from None
+        raise damaged(file, f"{METADATA} lacks a field, or has a wrong one: {error}") from None
 
 
 def _sources(

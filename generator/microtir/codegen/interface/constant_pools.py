@@ -119,7 +119,7 @@ def pool_parts(
 ) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
     """Yield bytes of a pool cut where something begins, each part with a title for a comment."""
     data = np.frombuffer(pool_bytes(program, pool, number), np.uint8)
-    starts = {0: "which code it is for"}
+    starts = {0: "the identity of the code"}
     for array in program.constants:
         if array.pool == pool.number and array.offset is not None:
             users = ", ".join(array.users)

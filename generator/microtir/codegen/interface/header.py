@@ -221,11 +221,11 @@ def _run_comment(program: CProgram) -> list[str]:
         rows.append(("devices", "what the drivers are given; it may be NULL for one without state"))
     if program.has_count:
         axis, most = model.ports[0].type.outermost, program.entry.images
-        what = (
-            f"dimension {axis} of {model.ports[0].c_name} has" if axis else "of the batch there are"
-        )
+        what = f"dimension {axis} of {model.ports[0].c_name} has" if axis else "the batch has"
         rows.append(("count", f"how many entries {what}, 1 to {most}: the first"))
-        rows.append(("", "of each input are taken, and as many of each output written"))
+        rows.append(
+            ("", "entries of each input are read, and the same number of each output is written")
+        )
     if program.guard:
         rows.append(("guard", "what counts go to; NULL where nobody asks for them"))
     return [
@@ -289,9 +289,9 @@ def _ends(program: CProgram) -> list[str]:
     if internal_pools(program):
         again = "Not re-entrant: the code has memory of its own, for one run at a time."
     elif program.devices:
-        again = "Re-entrant, if the devices are: there is no state besides what is passed."
+        again = "Re-entrant, if the devices are: it uses no state except its arguments."
     else:
-        again = "Re-entrant: there is no state besides what the caller passes."
+        again = "Re-entrant: it uses no state except the caller's."
     return textwrap.wrap(f"{returns} {again}", WIDTH - 4)
 
 

@@ -132,7 +132,7 @@ def _prototype(program: CProgram) -> str:
     """Return the declaration of the function, with its comment."""
     count = f"{program.macro}_STEP_COUNT"
     text = [
-        "Runs one step of the model: an operator, or a turn of a loop over rows of several.",
+        "Runs one step of the model: an operator, or an iteration of a loop over rows of several.",
         "",
         f"  next    0 before the first step; each counts it, up to {count}, where the",
         "          run is done",

@@ -458,7 +458,7 @@ def _reset(interface: _Interface) -> FunctionText:
         [f"return {interface.program.name}_state_reset(&instance);"],
         [
             "Makes the model forget what it has seen; before its first run it has seen nothing.",
-            "An addition to what microTVM had.",
+            "An addition to microTVM's interface.",
         ],
     )
 

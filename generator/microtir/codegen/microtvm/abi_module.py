@@ -115,7 +115,7 @@ def module_function(
             where="compatibility",
             fix="use executor 'aot'",
         )
-    comment = "What applications find by name: a handle of it comes from TVMModCreateFromCModule()."
+    comment = "The module of functions by name: TVMModCreateFromCModule() makes a handle of it."
     head, tables = f"const TVMModule *{prefix}_module", _tables(program, model, functions)
     return c_function(head, (), list(tables), [comment])
 

@@ -71,7 +71,7 @@ class MainPrinter(StatementPrinter):
         return lines
 
     def turn_lines(self, s: For, turn: str) -> list[str]:
-        """Return one turn of a loop over rows, in the block that it has for itself.
+        """Return one iteration of a loop over rows, in the block that it has for itself.
 
         Args:
             s: the outermost loop.
@@ -179,7 +179,7 @@ def _may_end_before(loop: For) -> bool:
 
 
 def _text_of(turns: Expr) -> str:
-    assert isinstance(turns, IntImm), "a loop of the model has so many turns"
+    assert isinstance(turns, IntImm), "a loop of the model has this many iterations"
     return str(turns.value)
 
 

@@ -18,10 +18,10 @@ from microtir.tir.ir import Buffer, PrimFunc
 
 STRUCT_COMMENT = (
     "Hands over the rows of a tensor. `move` is called once for each row that is needed, with its",
-    "number, in ascending order: of an input it writes the row to `data`, of an output it takes it",
-    "from there. `data` lies in the workspace, is aligned for its elements, and is valid during",
-    "the call only; `context` is the application's own. The stack of `move` comes on top of what a",
-    "run takes.",
+    "number, in ascending order: for an input it writes the row to `data`, for an output it reads",
+    "it from there. `data` lies in the workspace, is aligned for its elements, and is valid during",
+    "the call only; `context` is the application's own. The stack of `move` adds to the stack of a",
+    "run.",
 )
 
 

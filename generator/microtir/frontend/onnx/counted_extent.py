@@ -38,11 +38,11 @@ def check_counted_extent(graph: Graph, shapes: InputShapes, read: ReadWith) -> N
     wider, problems = read(shapes.with_most(other))
     if problems:
         problem = problems[0]
-        raise _refused(f"of {other} entries there would be {problem.what}", problem.where)
+        raise _refused(f"with {other} entries: {problem.what}", problem.where)
     for node, same in zip_longest(graph.nodes, wider.nodes):
         if node is None or same is None or not _is_same(node, same, most, other):
             culprit = node or same
-            what = f"'{culprit.op.name}' computes with the extent, which each run says anew"
+            what = f"'{culprit.op.name}' computes with the extent, which differs between runs"
             raise _refused(what, str(culprit.source))
 
 

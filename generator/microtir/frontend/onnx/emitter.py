@@ -133,10 +133,10 @@ class NodeEmitter:
         for tensor in (*node.inputs, *node.outputs):
             if tensor.type.elements == 0:
                 raise UnsupportedModelError(
-                    f"{brief(tensor.name)!r} has the shape {tensor.shape}, which holds nothing",
+                    f"{brief(tensor.name)!r} has the shape {tensor.shape}, which has no elements",
                     where=self.where,
                     legal="extents above 0",
-                    fix="export the model without the part that computes nothing",
+                    fix="export the model without the part that has no elements",
                 )
         count = row_count_of_results(node, self.parts.counted, self.where)
         if count is not None:

@@ -11,7 +11,7 @@ from microtir.errors import ExportProblem, Fix, MicrotirError, UnsupportedModelE
 
 _FIXED = "an example input of the extents that are wanted, without dynamic_axes and dynamic_shapes"
 _EIGHT_BITS = "activation_type=QuantType.QInt8, weight_type=QuantType.QInt8"
-_EVERY_EXTENT = "[1,16] behind each name in --inputs, with every extent of it"
+_EVERY_EXTENT = "[1,16] after each name in --inputs, with every extent of it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ class GraphReader:
 
 def _no_output(name: str, file: str) -> ModelFileError:
     return ModelFileError(
-        f"the output {brief(name)!r} is computed nowhere", where=file, fix="export the model again"
+        f"no node computes the output {brief(name)!r}", where=file, fix="export the model again"
     )
 
 

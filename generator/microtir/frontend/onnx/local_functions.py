@@ -64,7 +64,7 @@ class _Sizes:
         if key in self.within or len(self.within) >= MOST_CALLS_DEEP:
             raise ModelFileError(
                 f"its function {brief(key[1])!r} "
-                + ("calls itself" if key in self.within else "is called by too many others"),
+                + ("calls itself" if key in self.within else "is nested in too many others"),
                 where=self.file,
                 legal=f"functions that call others, {MOST_CALLS_DEEP} deep",
                 fix="export the model again, without functions",
@@ -88,7 +88,7 @@ def check_functions(model: onnx.ModelProto, file: str) -> None:
     size = _Sizes(functions, file).of_nodes(model.graph.node)
     if size.nodes > MOST_WRITTEN_NODES or size.bytes > MOST_WRITTEN_BYTES:
         raise UnsupportedModelError(
-            "its functions are too large when each call is written out",
+            "its functions are too large when each call is inlined",
             where=file,
             legal=f"at most {MOST_WRITTEN_NODES} nodes of {MOST_WRITTEN_BYTES} bytes",
             fix="export the model without functions, or a smaller one",

@@ -53,8 +53,8 @@ class _Budget:
         self.nodes -= 1
         if self.nodes < 0:
             raise UnsupportedModelError(
-                f"its loops and functions have more than {MOST_INNER_NODES} nodes when each turn"
-                " is written out",
+                f"its loops and functions have more than {MOST_INNER_NODES} nodes when loops are "
+                f"unrolled and calls inlined",
                 where=where,
                 legal="loops of few turns",
                 fix="export the model with a shorter sequence, or its step without the loop",
@@ -87,7 +87,7 @@ class NodeReader:
         Raises:
             ModelFileError: it contradicts itself.
             UnsupportedModelError: it is not supported.
-            UnreadValueError: inside of it something follows from what could not be read.
+            UnreadValueError: inside of it something depends on an operator that could not be read.
         """
         title = node.operator if not node.domain else f"{node.domain}.{node.operator}"
         outputs = [name for name in node.outputs if name]
@@ -169,10 +169,11 @@ class NodeReader:
                 results.append(value)
             elif name in scope:
                 raise UnreadValueError(
-                    f"in it {brief(name)!r} follows from what could not be read", where=where
+                    f"in it {brief(name)!r} depends on an operator that could not be read",
+                    where=where,
                 )
             else:
-                raise ModelFileError(f"in it {brief(name)!r} is computed nowhere", where=where,
+                raise ModelFileError(f"in it no node computes {brief(name)!r}", where=where,
                                      fix="export the model again")  # fmt: skip
         return tuple(results)
 
@@ -251,7 +252,7 @@ class _Inside:
     def _check_depth(self) -> None:
         if self.reader.depth > MOST_DEPTH:
             raise ModelFileError(
-                f"it has graphs in graphs {MOST_DEPTH} deep", where=self.where,
+                f"its graphs are nested {MOST_DEPTH} deep", where=self.where,
                 fix="export the model again",
             )  # fmt: skip
 
@@ -280,7 +281,7 @@ def _given(node: FileNode, scope: Scope, where: str) -> tuple[Value | None, ...]
     for name in node.inputs:
         if name and name not in scope:
             raise ModelFileError(
-                f"its input {brief(name)!r} is computed nowhere before it",
+                f"no earlier node computes its input {brief(name)!r}",
                 where=where,
                 fix="export the model again",
             )

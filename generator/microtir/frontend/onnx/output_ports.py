@@ -79,7 +79,7 @@ class OutputPorts:
 
 def _empty_output(name: str, shape: tuple[int, ...], file: str) -> UnsupportedModelError:
     return UnsupportedModelError(
-        f"the output {brief(name)!r} has the shape {shape}, which holds nothing",
+        f"the output {brief(name)!r} has the shape {shape}, which has no elements",
         where=file,
         legal="extents above 0",
         fix="export the model without this output",

@@ -12,7 +12,7 @@ from microtir.graph.names import brief
 from microtir.operators.common.onnx_ml import ML
 from microtir.operators.common.onnx_operands import OnnxReader
 
-_CAST = "put a Cast to one of the legal types before it, or export the model in float32"
+_CAST = "put a Cast to one of the expected types before it, or export the model in float32"
 _BETWEEN_FLOATS = f"quantise with quant_format=QuantFormat.QDQ; or {_CAST}"
 
 ONNX_ADVICE = Advice(

@@ -10,7 +10,7 @@ from microtir.errors import ExportProblem, Fix, ModelFileError, UnsupportedModel
 from microtir.frontend.onnx.file import MAX_RANK, FileValue
 from microtir.graph.names import brief
 
-_OUTERMOST = "one range, of a dimension of all inputs with extents of 1 alone in front of it"
+_OUTERMOST = "one range, for a dimension of all inputs that has only extents of 1 before it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class InputShapes:
                 raise _unknown(f"axis {axis} has the extent {extent or 'unknown'!r}", value, where)
             if known < 0:
                 raise ModelFileError(
-                    f"axis {axis} has the extent {known}", where=where, legal="from 0 on",
+                    f"axis {axis} has the extent {known}", where=where, legal="0 or more",
                     fix="export the model again",
                 )  # fmt: skip
             extents.append(known)
@@ -131,8 +131,8 @@ class InputShapes:
             is_given = value.name in self.shapes
             if is_given or len(axes) != 1 or not self._is_outermost(value, axes[0]):
                 raise UsageError(
-                    f"it has a range, and is not the outermost dimension of input "
-                    f"{brief(value.name)!r} besides those of 1, and that alone",
+                    "it has a range, and must then be the outermost dimension of input "
+                    f"{brief(value.name)!r} (after extents of 1), and no other",
                     where=where,
                     legal=_OUTERMOST,
                     fix=Fix(f"give it one extent: {name!r}: 16", f"give it one: --dim {name}=16"),
@@ -180,8 +180,9 @@ class InputShapes:
             ahead = self.shapes[other][: places[0][0]] if places else ()
             if [e for _, e in places] != [first] or any(extent != 1 for extent in ahead):
                 raise UsageError(
-                    f"input {brief(name)!r} has a range in its shape, and {brief(other)!r} has not"
-                    f" {_text(first)} as its first extent besides those of 1, and that alone",
+                    f"input {brief(name)!r} has a range in its shape, and "
+                    f"{brief(other)!r} must have the same one, {_text(first)}, as its outermost"
+                    " extent (after extents of 1)",
                     where=file,
                     legal=_OUTERMOST,
                     fix=Fix("correct `input_shapes`", "correct --input-shapes"),
@@ -206,14 +207,14 @@ def _check_ends(extents: range, where: str, fix: Fix) -> None:
         raise UsageError(
             f"its range is {_text(extents)}",
             where=where,
-            legal="a range from 1 to the most, which is 2 or more",
+            legal="a range that begins at 1 and ends at 2 or more",
             fix=fix,
         )
 
 
 def _open_sequence(value: FileValue, where: str) -> UnsupportedModelError:
     return UnsupportedModelError(
-        "it is a sequence, and how many tensors it has is not known",
+        "the number of tensors in its sequence is not known",
         where=where,
         legal="sequences whose tensors are known while compiling",
         fix=Fix(

@@ -50,7 +50,7 @@ def _dense(sparse: onnx.SparseTensorProto, where: str, left: int) -> onnx.Tensor
         raise ModelFileError(
             f"it is sparse and has the shape {brief(str(shape))}",
             where=where,
-            legal=f"at most {MAX_DENSE_BYTES} bytes when all sparse tensors are written out",
+            legal=f"at most {MAX_DENSE_BYTES} bytes when all sparse tensors are expanded",
             fix="export the model again",
         )
     data = _written_out(sparse, shape)

@@ -24,7 +24,7 @@ def check_texts(model: Message, file: str) -> None:
     for message, field, text in _texts(model):
         if isinstance(text, bytes):
             raise ModelFileError(
-                f"{message.DESCRIPTOR.name}: the field '{field}' is no text: {text[:40]!a}",
+                f"{message.DESCRIPTOR.name}: the field '{field}' is not text: {text[:40]!a}",
                 where=file,
                 legal="UTF-8",
                 fix="export or download the model again; the file is damaged",

@@ -1,11 +1,10 @@
 """Layers whose weights have a scale for each block, of rows that are rounded to int8.
 
-A micro-kernel rounds a row to int16 in scratch; another one multiplies it with four channels a
-turn, two products an instruction, and makes a float of the sum of a block.  Words of weights of
-the four channels lie one behind the other.  Weights lie in them as they are taken apart, with a
-sign: of bytes the first and third are widened at once, of integers of four bits the uppermost of
-both halves of a word, which are left where they are: 4096 times as much, by which scales are
-divided.
+A micro-kernel rounds a row to int16 in scratch; another one multiplies it with four channels per
+iteration, two products an instruction, and makes a float of the sum of a block.  Words of weights
+of the four channels follow each other.  Weights lie in them as they are unpacked, with a sign: of
+bytes the first and third are widened at once, of integers of four bits the uppermost of both halves
+of a word, which are left where they are: 4096 times as much, by which scales are divided.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ class _Form:
 
 
 class BlockDenseRounded(Kernel):
-    """Four channels a turn."""
+    """Four channels per iteration."""
 
     name = "blocks_s8_1x4_dsp"
     operators = (BlockDense,)
@@ -355,7 +354,7 @@ def _products(bits: int, block: int, groups: int, blocks: int, has_bias: bool) -
     params = (x, weights, scales, factor, *((bias,) if has_bias else ()), y)
     return describe(
         f"block_products_{bits}_{block}{'_bias' * has_bias}",
-        (f"Products with blocks of {block} weights of {bits} bits, four channels a turn",),
+        (f"Products with blocks of {block} weights of {bits} bits, four channels per iteration",),
         params,
         (y,),
         loop("group", 0, number_of(group_count), lambda group: loop(

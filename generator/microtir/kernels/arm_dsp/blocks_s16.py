@@ -134,7 +134,7 @@ class Block16:
             "last_outputs": add_number("r5", "r3", last, "r5"),
             "overlaps": self.outputs % self.channels != 0,
             "turn_bytes": str(self.channels * DType.INT16.bytes),
-            "about": f"{self.channels} channels a turn.",
+            "about": f"{self.channels} channels per iteration.",
         }
 
     def _nest(self) -> dict[str, object]:

@@ -357,7 +357,7 @@ def gemm(
     planes: PlaneRow | None = None,
     distance: int = 0,
 ) -> KernelDescription:
-    """Compute two pixels, or a single one, by four channels a turn.
+    """Compute two pixels, or a single one, by four channels per iteration.
 
     Args:
         pixels: of the patch, an even number; or 1, the first one of a patch.
@@ -556,7 +556,7 @@ def _name(
 def _about(at_once: int, steps: int | None, planes: PlaneRow | None) -> str:
     values = "" if steps is None else f" of {2 * steps} values"
     where = ", into planes" if planes else ""
-    return f"Matrix product: {pixels_named(at_once)}{values} by four channels a turn{where}"
+    return f"Matrix product: {pixels_named(at_once)}{values} by four channels per iteration{where}"
 
 
 def pixels_named(count: int) -> str:

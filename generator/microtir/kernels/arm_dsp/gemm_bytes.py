@@ -69,7 +69,7 @@ def _values(geometry: Geometry) -> int:
 
 
 def _by_octets(geometry: Geometry) -> bool:
-    """Return whether a single pixel is computed by eight channels a turn."""
+    """Return whether a single pixel is computed by eight channels per iteration."""
     return geometry.output.channels >= OCTET
 
 
@@ -84,7 +84,7 @@ class GemmBytes(float_rescaling.FloatRescaling):
     """The input as it is, or windows of bytes, times packed weights.
 
     `pixels`, one or two, are taken at a time; what is left of a row of two is a single one.
-    Those that come singly are computed by eight channels a turn where there are so many.
+    Those that come singly are computed by eight channels per iteration where there are so many.
     """
 
     operators = (Conv2D, DepthwiseConv2D)
@@ -290,7 +290,7 @@ class _GatherBytes(Gather):
 def gemm_bytes(
     pixels: int, distance: int, values: int, channels: int, rescaling: Rescaling
 ) -> KernelDescription:
-    """Compute two pixels, or a single one, by four channels a turn.
+    """Compute two pixels, or a single one, by four channels per iteration.
 
     Args:
         pixels: an even number, or 1.
@@ -328,7 +328,7 @@ def gemm_bytes(
     step_bytes = _TURNS_BYTES if at_once > 1 and not distance else _WORD_BYTES[at_once]
     return describe(
         f"gemm_bytes{at_once}{straight}{suffix}_{rescaling.name}",
-        (f"Matrix product of bytes: {gemm.pixels_named(at_once)} by four channels a turn",),
+        (f"Matrix product of bytes: {gemm.pixels_named(at_once)} by four channels per iteration",),
         (x, packed, y),
         (y,),
         each(
@@ -349,7 +349,7 @@ def gemm_bytes(
 
 @made_once
 def gemm_bytes_octets(values: int, channels: int, rescaling: Rescaling) -> KernelDescription:
-    """Describe a single pixel by eight channels a turn: a word of it is widened half as often.
+    """Describe a pixel by eight channels per iteration: a word of it is widened half as often.
 
     Args:
         values: of the pixel, whole words.
@@ -377,7 +377,7 @@ def gemm_bytes_octets(values: int, channels: int, rescaling: Rescaling) -> Kerne
     straight = "" if special is None else f"_{special}"
     return describe(
         f"gemm_bytes_octets{straight}_{rescaling.name}",
-        ("Matrix product of bytes: a pixel by eight channels a turn",),
+        ("Matrix product of bytes: a pixel by eight channels per iteration",),
         (x, packed, y),
         (y,),
         loop(

@@ -113,7 +113,7 @@ def _packed(node: Node) -> gemm.Packed | None:
 
 @made_once
 def gemm_nibbles(pixels: int, steps: int, channels: int, rescaling: Rescaling) -> KernelDescription:
-    """Compute two pixels, or a single one, by four channels a turn.
+    """Compute two pixels, or a single one, by four channels per iteration.
 
     Returns:
         Parameters: patch (blocks, steps, pixels of a block, 2) int16, what `_packed` gives, outputs
@@ -134,7 +134,7 @@ def gemm_nibbles(pixels: int, steps: int, channels: int, rescaling: Rescaling) -
     odd = "_odd" if steps % 2 else ""
     return describe(
         f"gemm_nibbles{at_once}{odd}_{rescaling.name}",
-        (f"Weights of four bits: {gemm.pixels_named(at_once)} by four channels a turn",),
+        (f"Weights of four bits: {gemm.pixels_named(at_once)} by four channels per iteration",),
         (patch, packed, y),
         (y,),
         each("block", blocks,

@@ -397,7 +397,7 @@ def windows(
     name_of_pixels = "1 pixel" if pixels == 1 else f"{pixels} pixels, four"
     return describe(
         f"windows{pixels}_{rows.name}_{outputs.name}_{rescaling.name}",
-        (f"Convolution: {name_of_pixels} by two channels a turn, of {rows.steps} words each",),
+        (f"Convolution: {name_of_pixels}, two channels per iteration, {rows.steps} words each",),
         (x, packed, y),
         (y,),
         loop("pair", 0, outputs.pairs,

@@ -1,7 +1,8 @@
 """Winograd's F(2x2, 3x3) with weights of int8 in flash, transformed where they are needed.
 
 The inputs of all tiles of a band of rows are transformed first, and kept in scratch.  Then two
-output channels a turn: their weights are transformed, in place of the windows, and multiplied with
+output channels per iteration: their weights are transformed, in place of the windows, and
+multiplied with
 the inputs of the band.  The more rows it has, the fewer the transforms of weights.
 """
 
@@ -98,7 +99,7 @@ class WinogradBands(Winograd):
         return kernel_bytes(form_of(node)) + _WEIGHTS_CODE
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the layer function: the inputs of a band, then two output channels a turn."""
+        """Emit the layer function: the inputs of a band, then two output channels per iteration."""
         node, form = layer.node, self._form(layer.node, layer.call_rows)
         output, scaling = form.geometry.output, refusals.asked(winograd_windows.factors(layer.node))
         packed_weights = constant("weights", winograd.pairs_of_bytes(winograd_windows.matrix(node)))

@@ -353,7 +353,7 @@ def products(channels: int, pairs: int, outputs: int, rescaling: Rescaling) -> K
     )  # fmt: skip
     described = micro_kernel.describe(
         f"winograd_{channels}x{pairs}_{outputs}_{rescaling.name}",
-        (f"Winograd: products of four tiles, {channels} channels, by two channels a turn",),
+        (f"Winograd: products of four tiles, {channels} channels, by two channels per iteration",),
         (v, u, words, first, second),
         (first, second),
         meaning.whole(),

@@ -28,7 +28,7 @@ _TURNS_OF_PART = 4
 def gemm(
     pixels: int, values: int, stride: int, channels: int, rescaling: Form, distance: int = 0
 ) -> KernelDescription:
-    """Compute `pixels` (2 or 1) by four channels a turn.
+    """Compute `pixels` (2 or 1) by four channels per iteration.
 
     Args:
         pixels: how many.

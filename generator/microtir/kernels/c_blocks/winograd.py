@@ -166,7 +166,7 @@ def emit(layer: Layer, name: str, form: Form) -> ir.PrimFunc:
 
 
 class _Steps:
-    """The steps for a block: copy and transform its windows, then compute a few channels a turn.
+    """The steps for a block: copy and transform its windows, then compute a few channels at a time.
 
     Args:
         layer: whose function it is.

@@ -248,7 +248,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Products by constants that are made in memory, those of a few channels a turn.
+    """Products by constants that are made in memory, those of a few channels per iteration.
 
     A turn is for all blocks of a band of rows, whose inputs are made ready before and kept.
 

@@ -56,7 +56,7 @@ def _integer_power(node: OnnxNode, base: Tensor) -> Tensor:
     if (exponents < 0).any() or (exponents != np.trunc(exponents)).any():
         raise node.unsupported(
             "integers with exponents that are negative, or not integers",
-            "whole exponents from 0 on",
+            "integer exponents of 0 or more",
             "compute it in float32",
         )
     left = exponents.astype(np.int64)

@@ -63,7 +63,7 @@ def _constant(node: onnx_operands.OnnxNode, index: int, *shape: int) -> Tensor:
     data = node.known(index, what)
     if data.size == 0:
         raise node.unsupported(
-            f"{what} are left out by a shape of 0", "weights", "export the model without the layer"
+            f"{what} are missing: their shape is 0", "weights", "export the model without the layer"
         )
     tensor = node.input(index)
     if data.size != math.prod(shape):

@@ -54,7 +54,7 @@ DEFINITIONS = (
         shapes=_ring_shape,
         inputs=(2, 2),
         traits=frozenset({Trait.IN_PLACE}),
-        limits="one image; operators behind it run in every run of number cycles_max",
+        limits="one image; operators after it run once in cycles_max runs",
     ),
     Definition(
         Countdown,

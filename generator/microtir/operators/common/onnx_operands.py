@@ -156,7 +156,7 @@ class OnnxNode:
         """Return values none of which may be a sequence."""
         only_tensors = tuple(value for value in values if not isinstance(value, TensorSequence))
         if len(only_tensors) < len(values):
-            raise self.malformed("it has a sequence where a tensor belongs", "a tensor")
+            raise self.malformed("it has a sequence instead of a tensor", "a tensor")
         return only_tensors
 
     def inputs_at(self, first: int, second: int) -> tuple[Tensor, Tensor | None]:

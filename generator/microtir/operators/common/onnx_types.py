@@ -51,7 +51,7 @@ def onnx_type(node: OnnxNode, number: int) -> DType:
     """Return the type that a number in the file stands for."""
     if number not in ONNX_TYPES:
         raise node.unsupported(
-            f"it makes numbers of type {number}",
+            f"it generates numbers of type {number}",
             ", ".join(dict.fromkeys(dtype.value for dtype in ONNX_TYPES.values())),
             "export the model in float32",
             ExportProblem.OTHER_FLOATS,

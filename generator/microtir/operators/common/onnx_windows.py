@@ -76,7 +76,7 @@ def window_of(
     strides = _extents(node, "strides", (1,) * rank)
     dilations = _extents(node, "dilations", (1,) * rank)
     if len(taps) != rank or not 1 <= min(taps) <= max(taps) <= _MAX_EXTENT:
-        raise node.malformed(f"a window of {taps} over {sizes}", f"{rank} extents from 1 on")
+        raise node.malformed(f"a window of {taps} over {sizes}", f"{rank} extents of 1 or more")
     automatic = node.word("auto_pad", "NOTSET")
     if automatic in ("SAME_UPPER", "SAME_LOWER"):
         axes = zip(sizes, taps, strides, dilations, strict=True)
@@ -97,7 +97,7 @@ def _extents(node: OnnxNode, name: str, default: tuple[int, ...]) -> tuple[int, 
     extents = node.list_of_integers(name, default)
     if len(extents) != len(default) or not 1 <= min(extents) <= max(extents) <= _MAX_EXTENT:
         raise node.malformed(
-            f"the attribute '{name}' is {extents}", f"{len(default)} numbers from 1 on"
+            f"the attribute '{name}' is {extents}", f"{len(default)} numbers of 1 or more"
         )
     return extents
 

@@ -31,7 +31,7 @@ def positions(size: int, window: int, stride: int, dilation: int, before: int, a
     require(min(window, stride, dilation) >= 1 and min(before, after) >= 0, "attributes", legal)
     reach = (window - 1) * dilation + 1
     padded = before + size + after
-    require(padded >= reach, f"a window that reaches over {reach} does not fit into {padded}")
+    require(padded >= reach, f"a window that spans {reach} does not fit into {padded}")
     return (padded - reach) // stride + 1
 
 

@@ -36,7 +36,7 @@ class CustomOptions:
         except _DAMAGE:
             values = None
         if values is None:
-            what = "its options are no map of names"
+            what = "its options are not a map of names"
             raise operands.malformed(what, "a map in FlexBuffers' format")
         return cls(operands, values)
 

@@ -20,9 +20,7 @@ def _to_bool(*operands: DType) -> TypeRule:
 
 
 _NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
-_compared = partial(
-    row, inputs=2, multipliers=conditions.multipliers, limits="scales that count below 1"
-)
+_compared = partial(row, inputs=2, multipliers=conditions.multipliers, limits="scales below 1")
 _equal = partial(_compared, types=_to_bool(*_NUMBERS, DType.BOOL), quantization=conditions.EQUALITY)
 _ordered = partial(_compared, types=_to_bool(*_NUMBERS), quantization=conditions.ORDER)
 _logical = partial(row, types=_to_bool(DType.BOOL))

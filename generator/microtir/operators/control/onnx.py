@@ -103,7 +103,7 @@ def _turn_by_turn(
         number += 1
     if lists and not number:
         raise node.unsupported(
-            "it never runs, and its lists are empty", "one turn or more", "leave the loop out"
+            "it never runs, so its lists are empty", "one iteration or more", "leave the loop out"
         )
     return (*states, *(stacked(node, values, 0) for values in lists))
 
@@ -116,7 +116,7 @@ def _holds(node: OnnxNode, condition: Tensor | None) -> bool:
             "the condition of its loop depends on the inputs of the model",
             "a number of iterations that follows from constants and shapes, or such a bound if "
             "the loop makes no lists",
-            "export the model with a loop of a fixed number of turns",
+            "export the model with a loop of a fixed number of iterations",
         )
     return bool(condition.data.all())
 

@@ -114,9 +114,7 @@ def is_per_channel(node: Node) -> bool:
 def _requantize_multipliers(node: Node) -> Iterator[problem.Problem]:
     if node.attributes(Quantize).rescaling.in_float:
         if any(tensor.dtype not in types.QUANTISED for tensor in (node.inputs[0], node.output)):
-            yield problem.Problem(
-                "it is rescaled by a real number", "int8 or int16 where that is done", node.output
-            )
+            yield problem.Problem("it is rescaled by a real number", "int8 or int16", node.output)
         return
     yield from check_shift(requantize_params(node.inputs[0].type, node.output.type).multiplier)
 

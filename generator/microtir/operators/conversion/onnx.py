@@ -26,7 +26,7 @@ def cast(node: OnnxNode) -> Tensor:
         return x
     if node.names(x):
         raise node.unsupported(
-            "it reads strings as numbers", "a model that computes with numbers",
+            "it converts strings to numbers", "a model that computes with numbers",
             "train with numbers as classes and categories", ExportProblem.STRINGS,
         )  # fmt: skip
     if number in onnx_few_bits.FEW_BITS:

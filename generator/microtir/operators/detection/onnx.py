@@ -19,7 +19,7 @@ def non_max_suppression(node: OnnxNode) -> Tensor:
         raise node.malformed(f"the attribute 'center_point_box' is {form}", "0 or 1")
     asked = 0
     if node.optional(2) is not None:
-        most = node.known(2, "how many boxes of a class are kept at most").reshape(-1)
+        most = node.known(2, "the limit of boxes of a class").reshape(-1)
         if most.size != 1:
             raise node.malformed(f"{most.size} numbers of boxes", "1")
         asked = int(most[0])

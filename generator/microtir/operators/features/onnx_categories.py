@@ -102,7 +102,7 @@ def label_encoder(node: OnnxNode) -> Tensor:
     if keys.size != values.size or not keys.size or keys.dtype != np.dtype(x.dtype.value):
         raise node.malformed(
             f"{keys.size} keys of {keys.dtype} and {values.size} values for {x.dtype.value}",
-            "as many keys as values, of the type of the input",
+            "the same number of keys and values, of the type of the input",
         )
     is_key = cast(node, _is_each(node, x, keys), DType.FLOAT32)
     is_other = node.constant(np.ones((*x.shape, 1), np.float32))

@@ -58,7 +58,7 @@ def _pools(node: onnx_operands.OnnxNode) -> list[Array]:
     for size, (begin, end) in enumerate(zip(starts, (*starts[1:], len(pool)), strict=True), 1):
         if not 0 <= begin <= end <= len(pool) or (end - begin) % size:
             raise node.malformed(
-                f"n-grams of {size} stand from {begin} to {end} in a pool of {len(pool)}",
+                f"n-grams of {size} lie at {begin} to {end} in a pool of {len(pool)}",
                 "rising places, and whole n-grams",
             )
         pools.append(pool[begin:end].reshape(-1, size))
@@ -92,7 +92,7 @@ def _in_columns(node: onnx_operands.OnnxNode, counts: Tensor) -> Tensor:
     columns = np.array(node.list_of_integers("ngram_indexes"))
     if len(columns) != counts.shape[1] or columns.min(initial=0) < 0:
         raise node.malformed(
-            f"{len(columns)} columns for {counts.shape[1]} n-grams", "one for each, from 0 on"
+            f"{len(columns)} columns for {counts.shape[1]} n-grams", "one for each, 0 or more"
         )
     if columns.max() >= 1 << 16:
         raise node.malformed(f"column {columns.max()}", f"at most {(1 << 16) - 1}")

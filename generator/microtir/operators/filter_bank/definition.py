@@ -131,7 +131,7 @@ def _filter_bank_shape(node: Node) -> tuple[Shape, ...]:
     for index in range(3, 6):
         (size,) = input_shape(node, index, 1)
         needed = f"{op.channels + 1} or more, of {op.channels} channels"
-        require(size > op.channels, f"input {index} says something of {size} bands", needed)
+        require(size > op.channels, f"input {index} describes {size} bands", needed)
     for index in (1, 2):
         require(input_shape(node, index, 1) == (count,), "two numbers of weights", "as many each")
         data = node.inputs[index].data
@@ -155,7 +155,7 @@ def _subtraction_shapes(node: Node) -> tuple[Shape, ...]:
     op, shape = node.attributes(SpectralSubtraction), input_shape(node, 0, 1)
     numbers = sorted((*op.even, *op.odd, op.least))
     fits = numbers[0] >= 0 and numbers[-1] <= _I32.max
-    require(fits, f"factors {numbers}", "int32 from 0 on")
+    require(fits, f"factors {numbers}", "int32 of 0 or more")
     require(0 <= op.bits <= 63, f"factors with {op.bits} bits", "0 to 63")
     require(0 <= op.more_bits <= 31, f"noise with {op.more_bits} bits more", "0 to 31")
     for tensor in node.inputs[1:]:
@@ -175,7 +175,7 @@ def _pcan_shape(node: Node) -> tuple[Shape, ...]:
 def _log_shape(node: Node) -> tuple[Shape, ...]:
     op, shape = node.attributes(FilterBankLog), input_shape(node, 0, 1)
     require(0 <= op.shift <= 31, f"a shift by {op.shift}", "0 to 31")
-    require(0 <= op.scale <= _I32.max, f"a scale of {op.scale}", "int32 from 0 on")
+    require(0 <= op.scale <= _I32.max, f"a scale of {op.scale}", "int32 of 0 or more")
     return (shape,)
 
 

@@ -122,7 +122,9 @@ def _dynamic_update_shape(node: Node) -> tuple[Shape, ...]:
     data, update, begin = (tensor.shape for tensor in node.inputs)
     require(begin == (len(data),), f"a place of the shape {begin}", f"({len(data)},)")
     fits = len(update) == len(data) and all(a <= b for a, b in zip(update, data, strict=True))
-    require(fits, f"an update of {update} for the shape {data}", "at most that, with its rank")
+    require(
+        fits, f"an update of {update} for the shape {data}", "the same rank, and no larger extent"
+    )
     return (data,)
 
 
@@ -136,7 +138,7 @@ _SUMMED = equal_types(
     DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.UINT32, DType.INT64
 )
 
-_NEAREST = "indices outside are the nearest inside"
+_NEAREST = "indices outside become the nearest inside"
 
 
 def _gather_one_image(node: Node, images: int) -> Operator | None:

@@ -289,7 +289,7 @@ def one_hot(node: OnnxNode) -> Tensor:
     """Read OneHot: along a new axis one value at the index, and another everywhere else."""
     depths = node.known(1, "the depth").reshape(-1)
     if depths.size != 1 or depths[0] < 1:
-        raise node.malformed(f"the depth is {depths.tolist()}", "one number from 1 on")
+        raise node.malformed(f"the depth is {depths.tolist()}", "one number of 1 or more")
     if not float(depths[0]).is_integer():
         raise node.malformed(f"the depth is {depths.tolist()}", "a whole number")
     depth = int(depths[0])
@@ -298,7 +298,8 @@ def one_hot(node: OnnxNode) -> Tensor:
     rank = len(indices.shape) + 1
     if values.shape != (2,):
         raise node.malformed(
-            f"values of shape {values.shape}", "(2,): for others, and for the index"
+            f"values of shape {values.shape}",
+            "(2,): the value of other places, and that of the index",
         )
     axis = node.axis(node.integer("axis", -1), rank)
     index = counted(node, indices, depth) if indices.data is None else indices

@@ -262,7 +262,9 @@ def crop(node: OnnxNode) -> Tensor:
     left, top, right, bottom = border
     size = node.list_of_integers("scale", (x.shape[2] - top - bottom, x.shape[3] - left - right))
     if len(size) != 2 or min(size) < 1 or top + size[0] > x.shape[2] or left + size[1] > x.shape[3]:
-        raise node.malformed(f"{size} of an image of {x.shape} behind {border}", "a part of it")
+        raise node.malformed(
+            f"a part of {size} at {border} of an image of {x.shape}", "a part of it"
+        )
     return box(node, x, (0, 0, top, left), (*x.shape[:2], *size))
 
 

@@ -159,7 +159,7 @@ def _begin(
 
 def _unknown_length(node: OnnxNode) -> UnsupportedModelError:
     return node.unsupported(
-        "the model computes its starts or ends, and how far they are apart is not known",
+        "the model computes its starts or ends, and their distance is not known",
         "constants, values that follow from shapes, and ends at a constant distance from the "
         "starts",
         "slice with a constant length: x[:, i : i + 4]",

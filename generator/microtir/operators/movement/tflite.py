@@ -320,8 +320,7 @@ def _from_computed(operands: Operands, options: StridedSliceOptions) -> Converte
 def _unknown_part(operands: Operands, legal: str) -> UnsupportedModelError:
     begin = operands.input(1)
     return operands.unsupported(
-        f"the model computes the begin (input 1 {brief(begin.name)!r}) of a part of which the"
-        " length is not known",
+        f"the model computes the begin (input 1 {brief(begin.name)!r}) of a part of unknown length",
         f"a constant begin, or {legal}",
         "slice with a constant length: x[:, i : i + 4]",
     )
@@ -387,7 +386,7 @@ def _range(operands: Operands, extent: int, wanted: slice) -> _Axis:
     if not taken:
         raise operands.malformed(
             f"begin {wanted.start}, end {wanted.stop}, stride {wanted.step}"
-            f" take nothing of an axis of {extent}",
+            f" select nothing of an axis of {extent}",
             "a part of the data that is not empty",
         )
     # A stride beyond the only element taken says nothing, and might not fit an index.

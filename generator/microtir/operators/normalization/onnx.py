@@ -178,7 +178,7 @@ def local_response(node: OnnxNode) -> Tensor:
     """Read LRN: over a power of the mean square of the channels around each."""
     x, size = node.input(0), node.integer("size")
     if size < 1:
-        raise node.malformed(f"the attribute 'size' is {size}", "from 1 on")
+        raise node.malformed(f"the attribute 'size' is {size}", "1 or more")
     most = x.shape[1] - 1  # beyond the other channels there are zeros
     before, after = min((size - 1) // 2, most), min(size // 2, most)
     squares = padded(node, node.emit(Square(), x), 1, before, after)

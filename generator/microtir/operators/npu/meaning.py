@@ -13,6 +13,6 @@ def ethos_u(_op: EthosU, node: Node, *_inputs: Array) -> tuple[Array, ...]:
         "an Ethos-U computes it, and this machine cannot execute its commands",
         where=f"{node.source} ('{node.name}')",
         legal="operators that a CPU computes",
-        fix="compare the outputs on the board with those of the model before Vela, which verify "
-        "takes",
+        fix="compare the outputs on the board with those of the model before Vela: verify accepts "
+        "that model",
     )

@@ -109,7 +109,7 @@ def _check_places(node: OnnxNode, places: Tensor, x: Tensor, shape: tuple[int, .
             f"its indices are {span[0]} to {span[1]}",
             where=node.where,
             legal=f"0 to {size - 1}, the elements of its result {shape}",
-            fix="give it the shape of what MaxPool pooled as output_shape",
+            fix="pass it the shape of MaxPool's input as output_shape",
         )
 
 
@@ -127,7 +127,7 @@ def _windows(node: OnnxNode) -> tuple[Tensor, OnnxWindow]:
     window = window_of(node, image.shape[2:], taps, pools=True)
     is_stated = not node.word("auto_pad", "NOTSET").startswith("SAME")
     if is_stated and min((*window.before, *window.after)) < 0:
-        raise node.malformed(f"pads {window.before} and {window.after}", "from 0 on")
+        raise node.malformed(f"pads {window.before} and {window.after}", "0 or more")
     if node.outputs > 1 and min((*window.before, *window.after)) < 0:
         raise node.unsupported(
             "its auto_pad leaves elements out between windows, and it has an output of places",

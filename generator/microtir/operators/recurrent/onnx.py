@@ -402,7 +402,7 @@ def _written_out(
     lengths = np.array(_lengths(node, layer.inputs))
     if steps > _MOST_STEPS:
         raise node.unsupported(
-            f"{steps} steps that have to be written out", f"up to {_MOST_STEPS}",
+            f"{steps} steps that have to be unrolled", f"up to {_MOST_STEPS}",
             "export the model with shorter sequences",
         )  # fmt: skip
     zeros = node.constant(np.zeros((n, layer.size), np.float32))

@@ -135,7 +135,7 @@ def _axes(node: OnnxNode) -> tuple[AxisResize, ...]:
     axes = [AxisResize(size, size, 1.0) for size in shape]
     for axis, one, (begin, end) in zip(named, ways, region, strict=True):
         if one.extent < 1:
-            raise node.malformed(f"axis {axis} of {one.size} to {one.extent}", "from 1 on")
+            raise node.malformed(f"axis {axis} of {one.size} to {one.extent}", "1 or more")
         axes[axis] = replace(one, begin=begin, end=end)
     return tuple(axes)
 

@@ -92,7 +92,8 @@ def roi_align(node: OnnxNode) -> Tensor:
     samples, mode = node.integer("sampling_ratio", 0), node.word("mode", "avg")
     if samples < 1 or mode not in ("avg", "max"):
         raise node.unsupported(
-            f"it takes {samples} samples, mode {mode!r}", "a sampling_ratio from 1 on, avg or max",
+            f"it takes {samples} samples, mode {mode!r}", "a sampling_ratio of 1 or more, avg or "
+            "max",
             "export the model with a sampling_ratio",
         )  # fmt: skip
     mode_of_places = node.word("coordinate_transformation_mode", "half_pixel")

@@ -15,7 +15,7 @@ def select(operands: Operands) -> Converted:
     if first != second or not (by_rows or condition in ((), first)):
         raise operands.malformed(
             f"a condition of shape {condition} for {first} and {second}",
-            "two equal shapes, and that, a scalar, or a row of the first extent as the condition",
+            "two equal shapes, and a condition of that shape, of the first extent, or a scalar",
         )
     return Converted(Select(by_rows), operands.present)
 

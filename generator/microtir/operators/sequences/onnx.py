@@ -85,7 +85,7 @@ def concat(node: OnnxNode) -> Tensor:
     """Read ConcatFromSequence: along an axis, or along a new one."""
     items, axis = node.sequence(0).items, node.integer("axis")
     if not items:
-        raise node.malformed("it puts together an empty sequence", "one tensor or more")
+        raise node.malformed("it joins an empty sequence", "one tensor or more")
     if node.integer("new_axis", 0):
         return stacked(node, items, axis)
     return joined(node, items, node.axis(axis, len(items[0].shape)))

@@ -72,7 +72,7 @@ def discrete_fourier(node: OnnxNode) -> Tensor:
     if node.optional(1) is not None:
         length = node.whole_number(1, "the length")
     if length < 1:
-        raise node.malformed(f"a transform of length {length}", "from 1 on")
+        raise node.malformed(f"a transform of length {length}", "1 or more")
     node.check_room(length, 2, size, parts)
     weights = _matrix(size, length, parts, is_inverse=is_inverse, is_one_sided=is_one_sided)
     order = [*(n for n in range(rank - 1) if n != axis), axis, rank - 1]
@@ -115,7 +115,7 @@ def mel_weights(node: OnnxNode) -> Tensor:
     if not is_legal or min(bins, length, low, high) < 0:
         raise node.malformed(
             f"{bins} bins of {length} numbers at the rate {rate}, from {low} to {high}",
-            "numbers from 0 on, and a rate above 0",
+            "numbers of 0 or more, and a rate above 0",
         )
     count, spectrum = int(bins), int(length) // 2 + 1
     node.check_room(spectrum, count)

@@ -131,7 +131,7 @@ def svm_regressor(node: OnnxNode) -> Tensor:
     if transform is not onnx_ml.PostTransform.NONE:
         raise node.unsupported(
             f"it transforms its result by {transform.value}, which onnxruntime leaves out", "NONE",
-            "export with post_transform NONE, and the transform behind it",
+            "export with post_transform NONE, and the transform after it",
         )  # fmt: skip
     if count < 0:
         raise node.malformed(f"the attribute 'n_supports' is {count}", "0 or more")
@@ -277,8 +277,8 @@ def _of_one_pair(node: OnnxNode, score: Tensor, transform: onnx_ml.PostTransform
     """Return the scores of two classes as onnxruntime has them; a softmax of one is none."""
     if transform is onnx_ml.PostTransform.PROBIT:
         raise node.unsupported(
-            "it transforms the only score of two classes by PROBIT, which onnxruntime does for one"
-            " of both",
+            "it transforms the only score of two classes by PROBIT, which onnxruntime applies to "
+            "one of the two",
             "another transform, or probabilities", "export with post_transform NONE",
         )  # fmt: skip
     if transform in (onnx_ml.PostTransform.NONE, onnx_ml.PostTransform.LOGISTIC):

@@ -142,7 +142,7 @@ def _placed(
         before = tuple(total // 2 if is_upper else total - total // 2 for total in cut)
     if len(extents) != rank or min((*extents, *strides)) < 1 or min(before) < 0:
         raise node.malformed(
-            f"an output of {extents} with pads {pads}", "pads from 0, extents from 1"
+            f"an output of {extents} with pads {pads}", "pads of 0 or more, extents of 1 or more"
         )
     return strides, before, extents
 

@@ -77,7 +77,7 @@ def _items(node: OnnxNode, prefix: str, targets: int, width: int) -> tuple[list[
     thresholds = of_count(node, "nodes_values", values, count)
     places = {key: place for place, key in enumerate(zip(trees, numbers, strict=True))}
     if len(places) < count:
-        raise node.malformed("two nodes of a tree have one number", "each its own")
+        raise node.malformed("two nodes of a tree have the same number", "each its own")
     leaves = _leaf_numbers(node, prefix, targets, places)
     inner = next((i for i in leaves if modes[i] != LEAF), None)
     if inner is not None:
@@ -198,8 +198,8 @@ def _unlike_doubles(node: OnnxNode, name: str) -> UnsupportedModelError:
     return node.unsupported(
         f"its attribute '{name}' holds doubles. Two of their sums may be equal, and differ in"
         " float32",
-        "trees of float32; of doubles a single tree, leaves that all give one number, or sums that"
-        " float32 holds",
+        "trees of float32; trees of doubles if there is one, if all leaves have the same number, "
+        "or if float32 holds the sums",
         "convert with inputs of FloatTensorType",
         ExportProblem.TREES_OF_DOUBLES,
     )

@@ -46,10 +46,10 @@ def tree_ensemble(node: OnnxNode) -> Tensor:
     scores = ensemble(node, x, Forest(items, roots, targets), aggregate)
     if targets > 1 and transform in (PostTransform.SOFTMAX, PostTransform.LOGISTIC):
         raise node.unsupported(
-            f"it transforms several targets by {transform.value}, of which ONNX and onnxruntime"
-            " have different numbers",
+            f"it transforms several targets by {transform.value}, for which ONNX and onnxruntime "
+            f"have different numbers",
             "NONE, SOFTMAX_ZERO or PROBIT",
-            "export with post_transform 0, and the transform behind it",
+            "export with post_transform 0, and the transform after it",
         )
     return transformed_targets(node, scores, transform)
 
@@ -83,7 +83,7 @@ def _sets(node: OnnxNode, count: int) -> list[list[float]]:
     if len(sets) != count + 1 or sets[-1]:
         raise node.malformed(
             f"'membership_values' has {len(sets) - 1} sets for {count} nodes",
-            "one for each node of mode 6, with a NaN behind it",
+            "one for each node of mode 6, followed by a NaN",
         )
     return sets
 

@@ -54,7 +54,8 @@ def ensemble(
             "its leaves may have no number for a target or class, for which onnxruntime and the "
             "definition give different results",
             "leaves with numbers for all; else base values for classes, and none for targets",
-            "add the base values behind the trees, or export with those of classes, which may be 0",
+            "add the base values after the trees, or export with base values for classes, which "
+            "may be 0",
         )
     operands = [node.constant(table) for table in tables.inputs]
     scores = node.emit(op, x, *operands, shape=(x.shape[0], targets))

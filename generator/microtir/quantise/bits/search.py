@@ -64,7 +64,7 @@ class WidthSearch:
         """
         if not self.best.is_within(self.limits):
             raise LossError(
-                "no widths of the layers keep to the limits", where="quantise",
+                "no combination of widths is within the limits", where="quantise",
                 legal=_limits_text(self.limits), fix="; ".join(self._nearest_ones()),
             )  # fmt: skip
         return self.nearest

@@ -88,8 +88,8 @@ def _bound(graph: Graph, pairs: Sequence[StatePair]) -> list[tuple[Tensor, Tenso
         if before.type != value.type:
             raise _refused(
                 f"'{name}' is {_title(before.type)}, and '{output}' {_title(value.type)}",
-                "an input and an output of one shape and type; a cache that grows from run to run"
-                " is none",
+                "an input and an output of one shape and type; a cache that grows from run to run "
+                "is not a state",
             )
         if any(before is known or value is other for known, other in bound):
             raise _refused(f"'{name}' or '{output}' is in several pairs", "each in one")

@@ -79,7 +79,9 @@ def _steps(graph: Graph) -> int:
         )
     if counts != [counts[0]] or counts == [1]:
         text = " and ".join(map(str, counts))
-        raise _refused(f"its recurrent layers go over {text} steps", "several, as many in each")
+        raise _refused(
+            f"its recurrent layers go over {text} steps", "several steps, the same number in each"
+        )
     return counts[0]
 
 

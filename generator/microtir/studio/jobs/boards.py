@@ -50,9 +50,9 @@ class Boards:
                 tell(fit_all(graph, config, boards, executor, tell))
         except BrokenProcessPool:
             raise ToolError(
-                "a process that planned ended before it had a result",
+                "a planning process ended before it had a result",
                 where="boards",
-                fix="it may have wanted more memory than there is: choose one board or CPU",
+                fix="it may have needed more memory than this machine has: choose one board or CPU",
             ) from None
 
     def _table(self, fits: Sequence[BoardFit], total: int) -> dict[str, object]:

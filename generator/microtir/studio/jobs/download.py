@@ -87,7 +87,9 @@ class Download:
 
     def _package(self) -> bytes:
         if self.package_format is None:
-            raise UsageError("a package has a format", where="download", fix="choose one above")
+            raise UsageError(
+                "the format of the package is missing", where="download", fix="choose one above"
+            )
         with TemporaryDirectory() as folder:
             root = Path(folder) / "package"
             packages.generate(self._artifact(), self.package_format, root)
@@ -98,7 +100,7 @@ class Download:
         model = self.plan.model
         if model.origin is None:
             raise UsageError(
-                "the model was not made here", where="download", fix="its file is there already"
+                "the model was not quantised here", where="download", fix="you have its file"
             )
         if self.kind is DownloadKind.TFLITE:
             return model.path.name, model.path.read_bytes()

@@ -69,7 +69,7 @@ class Planning:
             "has_limits": bool(report.limits),
             "exceeded": [
                 f"{limit.option}: {limit.what} takes {limit.used:,} bytes, {-limit.free:,} more "
-                f"than the {limit.allowed:,} that there are"
+                f"than the limit of {limit.allowed:,}"
                 for limit in exceeded
             ],
             "ram": report.ram.budgeted,
@@ -96,7 +96,7 @@ def headline(artifact: Artifact, board: Board | None) -> dict[str, object]:
     return {
         "figures": [*([time] if cycles else []), (f"{ram.total:,}", "bytes of RAM in all")],
         "ram_note": f"RAM in all: {listed}. The stack is an upper bound for GCC and Clang: a task "
-        "that runs the model needs it beside what your own code and interrupts take.",
+        "that runs the model needs it in addition to the stack of your own code and interrupts.",
     }
 
 

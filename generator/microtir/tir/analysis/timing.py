@@ -162,8 +162,10 @@ class _Timing:
     def _loop(self, start: ir.Expr, stop: ir.Expr) -> Cause:
         turns = self._bounds.of(stop).high - self._bounds.of(start).low
         if turns >= ir.DType.INT32.max:
-            return Cause(Time.DATA, "a loop whose number of turns is data")
-        return Cause(Time.BOUNDED, f"a loop whose number of turns is data, {turns} at most")
+            return Cause(Time.DATA, "a loop whose number of iterations depends on data")
+        return Cause(
+            Time.BOUNDED, f"a loop whose number of iterations depends on data, {turns} at most"
+        )
 
     def _choice(self, what: str, at_hand: bool = True) -> Iterator[Cause]:
         if not (self._chooses and at_hand):

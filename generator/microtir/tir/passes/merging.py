@@ -283,7 +283,7 @@ def _check(skeleton: _Skeleton, merged: ir.PrimFunc) -> None:
         ir.PrimFunc(layer.name, params, actual)
     ):
         raise TirError(
-            f"merged into '{call.meaning.name}' it is another function",
+            f"merged into '{call.meaning.name}' it computes something else",
             where=f"function '{layer.name}'",
             fix="report this: the pass is faulty, not the program",
         )

@@ -145,7 +145,7 @@ class _Model:
                 else:
                     self._refuse(
                         node,
-                        "what it keeps is not its own from run to run, from zeros on",
+                        "its state is not private, or does not begin at zero",
                         "let its states begin at zero, make them inputs, or write .onnx",
                     )
 
@@ -263,7 +263,7 @@ def _reason(node: Node) -> str:
     if _is_of_others(node):
         rescaling = getattr(node.op, "rescaling", Rescaling.FIXED_POINT)
         how = "" if rescaling is Rescaling.FIXED_POINT else f" ({rescaling.value})"
-        return f"its integers are rescaled as another format does{how}"
+        return f"its integers are rescaled in the way of another format{how}"
     if record_of(node.op).has(Trait.CONTROL):
         return "it belongs to a branch, or to a loop that is long or that a condition may end"
     if any(reader.write for reader in record_of(node.op).tflite):

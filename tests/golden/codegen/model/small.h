@@ -94,8 +94,8 @@ struct small_outputs {
  *   workspace        SMALL_WORKSPACE_SIZE bytes, aligned to SMALL_WORKSPACE_ALIGNMENT;
  *                    what it holds need not be kept between calls
  *
- * Returns SMALL_OK, or a negative status before anything is computed. Re-entrant: there is no
- * state besides what the caller passes.
+ * Returns SMALL_OK, or a negative status before anything is computed. Re-entrant: it uses no state
+ * except the caller's.
  */
 int32_t small_run(
         const struct small_inputs *inputs, const struct small_outputs *outputs, void *workspace);

@@ -80,7 +80,7 @@ def _chain(graph: Graph, wanted: Tensor, processing: Processing) -> Chain:
         chain.emit(Transpose((0, last, *range(1, last))), "nhwc", wanted.type)
     if not chain.nodes:
         raise ConfigError(
-            f"'{wanted.name}' is what the sensor gives already",
+            f"'{wanted.name}' is the type that the sensor gives already",
             where=_WHERE, legal="steps that change something",
         )  # fmt: skip
     return chain

@@ -109,8 +109,8 @@ def before_spectrum(step: ProcessingStep, length: int | None, where: str) -> int
     transform = Transform.of(step)
     if length not in (None, transform.frequencies):
         raise ConfigError(
-            f"the step '{step}' gives {transform.frequencies} frequencies, {length} are taken",
+            f"the step '{step}' gives {transform.frequencies} frequencies, {length} are expected",
             where=where,
-            legal=f"another length, or 'mel' behind it for a model that takes {length} bands",
+            legal=f"another length, or 'mel' after it for a model that takes {length} bands",
         )
     return transform.samples

@@ -47,7 +47,7 @@ class Push:
     """Makes the graph of a push of a model that was checked, with layers as they are compiled.
 
     Raises:
-        ConfigError: nothing of it stays from one push to the next.
+        ConfigError: no value stays from one push to the next.
     """
 
     input: str
@@ -59,7 +59,7 @@ class Push:
     def __call__(self, graph: Graph) -> Graph:
         pushed = push_graph(graph, _input(graph, self.input, self.axis), self.axis, self.hop)
         if not pushed.states:
-            raise _refused("nothing of it stays from one push to the next", graph.name)
+            raise _refused("no value stays from one push to the next", graph.name)
         return pushed
 
 
@@ -84,8 +84,7 @@ def _check_axis(x: Tensor, axis: int, hop: int) -> None:
     legal = [str(n) for n, e in enumerate(shape) if e > 1 and math.prod(shape[:n]) == 1]
     if str(axis) not in legal:
         raise ConfigError(
-            f"axis {axis} of '{x.name}' with the shape {shape} holds no frames, one "
-            "after the other",
+            f"axis {axis} of '{x.name}' with the shape {shape} has no consecutive frames",
             where="stream_axis",
             legal=", ".join(legal) or "another model: no axis does",
         )

@@ -51,14 +51,14 @@ int TVMGraphExecutor_LoadParams(TVMGraphExecutor *executor, const char *param_bl
 
 /* Makes an executor read the parameters that another one of the same model has loaded, and give back
  * its own; they must stay as long. kTvmErrorFunctionCallInvalidArg for another model, or where there
- * are none yet. An addition to what microTVM had. */
+ * are none yet. An addition to microTVM's interface. */
 int TVMGraphExecutor_ShareParams(TVMGraphExecutor *executor, const TVMGraphExecutor *other);
 
 /* Runs the model; what a node reports stops the program. */
 void TVMGraphExecutor_Run(TVMGraphExecutor *executor);
 
 /* Makes a model that keeps something from one run to the next forget it; each executor has a state
- * of its own. An addition to what microTVM had. */
+ * of its own. An addition to microTVM's interface. */
 int TVMGraphExecutor_Reset(TVMGraphExecutor *executor);
 
 /* Gives the memory back and sets the pointer to NULL. */
