@@ -81,6 +81,7 @@ class CProgram:
         readers: the functions that read constants that a run is given, themselves or through a
             callee.
         device_users: the functions that use a device, themselves or through a callee.
+        kernels: the functions that are micro-kernels.
         guard: counts the elements of inputs that calibration did not see, where a run does so.
     """
 
@@ -96,6 +97,7 @@ class CProgram:
     fallible: frozenset[ir.PrimFunc] = frozenset()
     readers: frozenset[ir.PrimFunc] = frozenset()
     device_users: frozenset[ir.PrimFunc] = frozenset()
+    kernels: frozenset[ir.PrimFunc] = frozenset()
     guard: ir.PrimFunc | None = None
 
     @property
@@ -125,11 +127,6 @@ class CProgram:
     def layers(self) -> tuple[ir.PrimFunc, ...]:
         """Return the functions of a model that compute a layer, in printing order."""
         return self.module.functions[:-1] if self.model else ()
-
-    @property
-    def kernels(self) -> frozenset[ir.PrimFunc]:
-        """Return the functions that are micro-kernels."""
-        return frozenset(self.functions) - {*self.module.functions, self.guard}
 
     @property
     def has_steps(self) -> bool:
@@ -291,6 +288,7 @@ def make_program(module: IRModule) -> CProgram:
         device_users=_with_callers(
             module, everything, lambda f: any(e.device for e in extern_functions((f,)))
         ),
+        kernels=frozenset(functions) - {*module.functions, guard},
         guard=guard,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from microtir.config.compilation import CompilationConfig
-from microtir.config.enums import Measure, Optimize
+from microtir.config.enums import Optimize
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel
@@ -26,15 +26,8 @@ __all__ = [
     "emit_finish",
     "function_names",
     "kernel_names",
-    "least_cost",
     "refusals",
 ]
-
-
-def least_cost(node: Node, config: CompilationConfig, measure: Measure) -> int:
-    """Return what the cheapest kernel of a node that reads and writes NHWC takes, in a measure."""
-    plain = (c for c in candidates(node, config) if c.is_plain)
-    return min((c.cost().of(measure) for c in plain), default=0)
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:

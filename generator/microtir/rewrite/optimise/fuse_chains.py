@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node
 from microtir.graph.rewriting import with_nodes
+from microtir.graph.structure import Structure, structure_of
 from microtir.operators.common.types import QUANTISED
 from microtir.rewrite.facts.regions import Neighbours
 from microtir.rewrite.optimise.chains import Chain, may_be_part
@@ -34,6 +35,7 @@ class FuseChains:
     cost_of: Callable[[Node], int]
     is_wanted: bool = True
     counts_memory: bool = False
+    _costs: dict[Structure, int | None] = field(default_factory=dict, compare=False, repr=False)
 
     def __call__(self, graph: Graph) -> Graph:
         if not self.is_wanted:
@@ -54,17 +56,24 @@ class FuseChains:
         if last.outputs[0] not in neighbours.producers:
             return None
         best, most = None, 0
-        costs: dict[Node, int] = {}
         for nodes, _ in neighbours.grown(last, _MOST + 1):
             is_run = neighbours.places[last] - neighbours.places[nodes[0]] < len(nodes)
             if not is_run or sum(map(_is_rescaled, nodes)) > _MOST_RESCALED:
                 break
-            costs.update((node, self.cost_of(node)) for node in nodes if node not in costs)
             chain = Chain.of(nodes)
-            if len(nodes) > 1 and self._is_legal(chain):
-                saved = sum(costs[node] for node in nodes) - self.cost_of(chain.node())
+            cost = self._cost(chain) if len(nodes) > 1 else None
+            if cost is not None:
+                saved = sum(map(self.cost_of, nodes)) - cost
                 best, most = (chain, saved) if saved > most else (best, most)
         return best
+
+    def _cost(self, chain: Chain) -> int | None:
+        """Return the cost of a chain, which is computed once for equal ones; None if illegal."""
+        key = structure_of(chain.nodes)
+        if key not in self._costs:
+            is_legal = self._is_legal(chain)
+            self._costs[key] = self.cost_of(chain.node()) if is_legal else None
+        return self._costs[key]
 
     def _is_legal(self, chain: Chain) -> bool:
         keeps_memory = not self.counts_memory or chain.holds_no_more()

@@ -1,0 +1,45 @@
+"""Keys of nodes: nodes with equal keys compute the same function of tensors of the same types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from microtir.graph.ir import Node, Tensor
+
+Structure: TypeAlias = tuple[object, ...]
+
+_COMPARED_BYTES = 1024  # of a constant; larger ones count as different if they are two tensors
+
+
+def structure_of(nodes: Sequence[Node]) -> Structure:
+    """Return a key of nodes that follow each other: all but the names and places of their tensors.
+
+    Tensors are numbered as they appear, so that the key also says which node reads what of which.
+    """
+    numbers: dict[Tensor, int] = {}
+    return tuple(
+        (
+            _operation(node),
+            node.sums,
+            len(node.inputs),
+            *(_structure_of(tensor, numbers) for tensor in (*node.inputs, *node.outputs)),
+        )
+        for node in nodes
+    )
+
+
+def _operation(node: Node) -> object:
+    """Return the operator; the node if that has no hash, as one of a user may."""
+    try:
+        hash(node.op)
+    except TypeError:
+        return node
+    return node.op
+
+
+def _structure_of(tensor: Tensor, numbers: dict[Tensor, int]) -> Structure:
+    number, data = numbers.setdefault(tensor, len(numbers)), tensor.data
+    if data is None:
+        return tensor.type, number
+    return tensor.type, number, data.tobytes() if data.nbytes <= _COMPARED_BYTES else tensor
