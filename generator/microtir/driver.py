@@ -19,8 +19,8 @@ from microtir.executor import aot
 from microtir.external import Library, refuse_without_layers
 from microtir.fit import budgets as fit
 from microtir.fit.trades import Trades
-from microtir.kernels import kernel_names
-from microtir.kernels.offers import Offers
+from microtir.graph.structure import once_for_equals
+from microtir.kernels import candidates, kernel_names, least_cost, refusals
 from microtir.lowering.constant_placement import placed_constants
 from microtir.lowering.constant_time import refuse_dependent_time
 from microtir.lowering.excess import refuse_excess
@@ -128,10 +128,13 @@ def _lower_model(
     # The passes know no limit, so that a search runs them once.
     graph = optimised_graph(module.graph, config, lowering.extra)
     see("graph", graph)
-    offers = Offers(config)
-    graph = offloaded_graph(graph, config, lowering.extra, libraries, offers.least_cost)
+    offered = once_for_equals(lambda node: candidates(node, config))
+    graph = offloaded_graph(
+        graph, config, lowering.extra, libraries,
+        lambda node, measure: least_cost(offered(node), measure),
+    )  # fmt: skip
     see("offload", graph)
-    shared = Shared.of(graph, name, lowering, see, records, offers)
+    shared = Shared.of(graph, name, lowering, see, records, offered)
     compiled = partial(compile_once, config, shared=shared)
     if config.has_limits():
         asked = code_of(module, compiler)
@@ -185,7 +188,8 @@ def compile_once(config: CompilationConfig, limits: PlanConstraints, *, shared: 
     figures = figures_of(everything, arrays, config, constants)
     see("measure", figures)
     percent = config.primary_target().work_percent
-    reasons = decisions(planned, limits.goal, shared.offers.refusals, percent)
+    refused = once_for_equals(lambda node: refusals(node, config))
+    reasons = decisions(planned, limits.goal, refused, percent)
     # A layer of two functions is named by the first: whoever adds up counts it once.
     named_reasons = {fs[0].name: reasons[op.node] for op, fs in lowered.items()}
     return Program(

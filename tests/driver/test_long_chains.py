@@ -15,7 +15,6 @@ from microtir.config import CompilationConfig, Target
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.rewriting import substitute
-from microtir.kernels import offers
 from microtir.memory import moments
 from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add
@@ -50,8 +49,8 @@ SHARED: Sequence[tuple[ModuleType, str]] = (
     (grouping, "_taken"),  # what nests of layers take
     (moments, "orders"),  # how a layer may write over its input
     (channel_ranges, "evaluate"),  # the values that a layer may have
-    (offers, "candidates"),  # the kernels of a layer, and what they cost
-    (offers, "refusals"),
+    (driver, "candidates"),  # the kernels of a layer, and what they cost
+    (driver, "refusals"),
 )
 
 

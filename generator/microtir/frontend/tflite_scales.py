@@ -10,9 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from microtir.graph.ir import Node, Tensor, TensorType
+from microtir.frontend.tflite_channels import moves_scales_of_channels, scales_follow
+from microtir.graph.ir import Node, Quantization, Tensor, TensorType
 from microtir.operators.common.quantization import is_near
-from microtir.operators.common.unlike_scales import NARROW, FixedResult, Moved, UnlikeScales
+from microtir.operators.common.unlike_scales import (
+    COPIED,
+    NARROW,
+    FixedResult,
+    Moved,
+    UnlikeScales,
+)
 from microtir.operators.movement.definition import Relabel
 
 
@@ -74,12 +81,18 @@ class OneScale:
         data = _data(node)
         dtype = node.inputs[0].dtype
         scales = [tensor.type.quantization for tensor in data]
-        if moved is None or all(q == scales[0] for q in scales):
-            return [node]
-        if any(quant is not None and quant.is_per_channel for quant in scales):
+        of_channels = [quant is not None and quant.is_per_channel for quant in scales]
+        if moved is None or (not any(of_channels) and all(q == scales[0] for q in scales)):
             return [node]
         in_input_scale = moved.in_input_scale or len(node.outputs) > 1
-        common = scales[0] if in_input_scale else node.output.type.quantization
+        common = scales[0] if in_input_scale else node.outputs[0].type.quantization
+        taken: Quantization | None = None
+        if any(of_channels):
+            if not moves_scales_of_channels(node, moved):
+                return [node]
+            # The operator itself is told of no scale: it only moves what is stored.
+            common, taken = None, None if scales_follow(node) else scales[0]
+            moved = COPIED if all(of_channels) else moved
         stored = {
             tensor: self.new_tensor(
                 f"{tensor.name}_stored", replace(tensor.type, quantization=common)
@@ -101,14 +114,17 @@ class OneScale:
             if tensor not in node.outputs
         ]
         behind = [
-            self._node(None if tensor in copied else moved, node, stored[tensor], tensor)
+            self._node(None if tensor in copied else moved, node, stored[tensor], tensor, taken)
             for tensor in node.outputs
             if tensor in stored
         ]
         return [*before, computed, *behind]
 
-    def _node(self, moved: Moved | None, node: Node, source: Tensor, target: Tensor) -> Node:
-        label = Relabel(named=node.name)
+    def _node(
+        self, moved: Moved | None, node: Node, source: Tensor, target: Tensor,
+        taken: Quantization | None = None,
+    ) -> Node:  # fmt: skip
+        label = Relabel(named=node.name, taken=taken)
         if moved is not None:
             label = replace(
                 label,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 from microtir.config.compilation import CompilationConfig
-from microtir.config.enums import Optimize
+from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel
@@ -26,8 +26,15 @@ __all__ = [
     "emit_finish",
     "function_names",
     "kernel_names",
+    "least_cost",
     "refusals",
 ]
+
+
+def least_cost(offered: Iterable[Candidate], measure: Measure) -> int:
+    """Return what the cheapest kernel that reads and writes NHWC takes, in a measure."""
+    plain = (c for c in offered if c.is_plain)
+    return min((c.cost().of(measure) for c in plain), default=0)
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:

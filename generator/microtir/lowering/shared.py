@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 from microtir.graph.ir import Graph, Node
 from microtir.graph.rewriting import GraphPass
-from microtir.kernels.offers import Offers
 from microtir.lowering.function_lowering import FunctionLowering
 from microtir.plan import NestSimulations, alternatives, plan
 from microtir.plan.ir import Candidate, Plan, PlanConstraints
@@ -29,23 +28,28 @@ class Shared:
             order, or cut into bands; for equal constraints once.
         lowering: rewrites functions, those that are alike once.
         see: is told of each stage.
-        offers: the kernels of nodes.
     """
 
     name: str
     planned: Callable[[PlanConstraints], Plan]
     lowering: FunctionLowering
     see: Observer
-    offers: Offers
 
     @staticmethod
     def of(
         graph: Graph, name: str, lowering: FunctionLowering, see: Observer,
-        records: Measured | None, offers: Offers,
+        records: Measured | None, candidates: Callable[[Node], tuple[Candidate, ...]],
     ) -> Shared:  # fmt: skip
         """Find the kernels of a graph, and the variants that may be planned instead of it."""
         config = lowering.config
-        offered, simulations = cache(partial(_candidates, offers, records)), NestSimulations()
+
+        @cache
+        def offered(node: Node) -> tuple[Candidate, ...]:
+            # Measured costs count where they are known.
+            known = candidates(node)
+            return known if records is None else records.applied(node, known)
+
+        simulations = NestSimulations()
         options = config.pass_config
 
         def variant(graph: Graph, graph_pass: GraphPass) -> Graph:
@@ -64,10 +68,4 @@ class Shared:
                 simulations=simulations,
             )  # fmt: skip
 
-        return Shared(name, planned, lowering, see, offers)
-
-
-def _candidates(offers: Offers, records: Measured | None, node: Node) -> tuple[Candidate, ...]:
-    """Return the kernels of a node, with measured costs where these are known."""
-    offered = offers.of(node)
-    return offered if records is None else records.applied(node, offered)
+        return Shared(name, planned, lowering, see)

@@ -100,6 +100,12 @@ def _port_macros(program: CProgram, port: Port, stem: str) -> list[str]:
         scale, zero_point = quantization
         facts.append(("SCALE", float_literal(scale, DType.FLOAT32)))
         facts.append(("ZERO_POINT", f"({zero_point})" if zero_point < 0 else str(zero_point)))
+    elif port.type.quantization is not None:
+        quant = port.type.quantization
+        scales = ", ".join(float_literal(scale, DType.FLOAT32) for scale in quant.scales)
+        facts.append(("SCALES", f"{{{scales}}}"))
+        facts.append(("ZERO_POINTS", f"{{{', '.join(map(str, quant.zero_points))}}}"))
+        facts.append(("SCALES_AXIS", str(quant.axis)))
     prefix = f"#define {program.macro}_{stem.upper()}"
     lines = columns([(f"{prefix}_{name}", text) for name, text in facts])
     return lines + (name_lines(prefix.removeprefix("#define "), port.names) if port.names else [])

@@ -118,10 +118,16 @@ class Operands:
 
     @property
     def stored_zero(self) -> float:
-        """Return the real number 0 as the first output stores it."""
+        """Return the real number 0 as the first output stores it; refuse one for each channel."""
         quantization = self.output.type.quantization
-        if quantization is None or quantization.is_per_channel:
+        if quantization is None or not any(quantization.zero_points):
             return 0.0
+        if quantization.is_per_channel:
+            raise self.unsupported(
+                f"{names.brief(self.output.name)!r} has a zero point for each channel",
+                "0 for all, or one scale and zero point",
+                "convert the model again",
+            )
         return float(quantization.zero_point)
 
     def malformed(self, what: str, legal: str | None = None) -> ModelFileError:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from microtir.dtype import DType
-from microtir.graph.ir import Node
+from microtir.graph.ir import Node, Quantization
 from microtir.graph.operator import Operator
 from microtir.operators.common import quantization, tflite_operands, types, unlike_scales
 from microtir.operators.common.images import by_memory, by_memory_if, unless_along_images
@@ -49,11 +49,14 @@ class Relabel(Operator):
         by_micro: what tflite-micro does there.
         by_litert: what LiteRT does.
         named: the operator of the model that it is a part of, or the tensor of a subgraph.
+        taken: the quantisation that its integers had before that operator moved them, where the
+            input has none and the output another one.
     """
 
     by_micro: unlike_scales.UnlikeScales = unlike_scales.UnlikeScales.COPIES
     by_litert: unlike_scales.UnlikeScales = unlike_scales.UnlikeScales.COPIES
     named: str = field(default="", compare=False)
+    taken: Quantization | None = field(default=None, compare=False)
 
 
 SAME_BYTES = (Reshape, Relabel)

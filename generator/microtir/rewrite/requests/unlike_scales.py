@@ -68,14 +68,21 @@ def _found(node: Node) -> Iterator[tuple[str, Fix]]:
     if not record_of(node.op).has(Trait.STORED) and not is_compared:
         return
     yield from _moved_zero(node)
+    if isinstance(node.op, Relabel) and node.op.taken is not None:
+        yield _copies(node.op.taken, _quantised(node.output)), _fix(node)
+        return
     data = [t for t in (*node.inputs, *node.outputs) if _quantised(t) is not None]
     other = next((t for t in data if _quantised(t) != _quantised(data[0])), None)
     if other is not None:
         what = f"it takes stored integers of {_named(data[0])} for those of {_named(other)}"
         if isinstance(node.op, Relabel):
-            first_scale, taken = (quantization_text(_quantised(t)) for t in (data[0], other))
-            what = f"it copies integers stored with {first_scale} as such with {taken}"
+            what = _copies(_quantised(data[0]), _quantised(other))
         yield what, _fix(node)
+
+
+def _copies(source: Quantization | None, target: Quantization | None) -> str:
+    first, second = quantization_text(source), quantization_text(target)
+    return f"it copies integers stored with {first} as such with {second}"
 
 
 _CONVERT = Fix.of("convert the model again with one scale and zero point there")
