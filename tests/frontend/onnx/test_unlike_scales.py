@@ -105,3 +105,52 @@ def test_moves_between_scales_equal_onnxruntime(
     (expected,) = run_onnxruntime(model, inputs)
     (made,) = execute(graph, inputs).values()
     np.testing.assert_array_equal(made, expected)
+
+
+CHANNEL_MOVES = (
+    ("Transpose", {"perm": [0, 3, 1, 2]}, (), 1),
+    ("Reshape", {}, (_ints(8, 3),), 1),
+    ("Reshape", {}, (_ints(3, 8),), 0),
+    ("Slice", {}, (_ints(0), _ints(1), _ints(1)), 3),
+    ("Gather", {"axis": 3}, (_ints(2, 0, 1),), 3),
+    ("Pad", {}, (_ints(0, 1, 0, 0, 0, 1, 0, 0),), 3),
+    ("Tile", {}, (_ints(1, 2, 1, 1),), 3),
+)
+
+
+@pytest.mark.parametrize("stored", [np.int8, np.uint8])
+@pytest.mark.parametrize("ratio", [1.0, 1.5])
+@pytest.mark.parametrize(
+    ("operator", "attributes", "more", "axis"),
+    CHANNEL_MOVES,
+    ids=[f"{n}-{m[0]}" for n, m in enumerate(CHANNEL_MOVES)],
+)
+def test_moves_of_channels_equal_onnxruntime(
+    operator: str,
+    attributes: Attributes,
+    more: tuple[Array, ...],
+    axis: int,
+    ratio: float,
+    stored: type[Any],
+) -> None:
+    """Scales along an axis are those of real values, wherever a move puts these."""
+    shape, scales = (1, 2, 4, 3), np.array((0.01, 0.02, 0.04), np.float32)
+    zeros = np.full(3, np.iinfo(stored).max // 2, stored)
+    constants = {f"c{n}": np.asarray(value) for n, value in enumerate(more)}
+    names = tuple(constants)
+    constants |= {"s": scales, "z": zeros, "t": np.float32(ratio) * scales}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "s", "z"], ["real"], axis=3),
+        helper.make_node(operator, ["real", *names], ["moved"], **attributes),
+        helper.make_node("QuantizeLinear", ["moved", "t", "z"], ["y"], axis=axis),
+    ]
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(stored))
+    output = helper.make_tensor_value_info("y", number, None)
+    model = with_inferred_outputs(model_of(nodes, [typed("x", shape, stored)], [output], constants))
+    graph = from_onnx(model).graph
+    assert graph is not None
+    verify(graph)
+    info, rng = np.iinfo(stored), np.random.default_rng(32)
+    inputs = {"x": rng.integers(info.min, info.max, shape, stored, endpoint=True)}
+    (made,) = execute(graph, inputs).values()
+    np.testing.assert_array_equal(made, run_onnxruntime(model, inputs)[0])
