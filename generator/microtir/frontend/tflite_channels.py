@@ -1,8 +1,4 @@
-"""Tensors with a scale for each channel that an operator of TFLite moves.
-
-References copy the stored integers, and look at no scale but the first.  Whether the scales of the
-output say of each element what those of the input did is found by moving the scales themselves.
-"""
+"""Tensors with a scale for each channel that an operator of TFLite moves: integers are copied."""
 
 from __future__ import annotations
 
