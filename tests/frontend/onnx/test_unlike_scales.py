@@ -107,7 +107,7 @@ def test_moves_between_scales_equal_onnxruntime(
     np.testing.assert_array_equal(made, expected)
 
 
-CHANNEL_MOVES = (
+CHANNEL_MOVES: tuple[tuple[str, Attributes, tuple[Array, ...], int], ...] = (
     ("Transpose", {"perm": [0, 3, 1, 2]}, (), 1),
     ("Reshape", {}, (_ints(8, 3),), 1),
     ("Reshape", {}, (_ints(3, 8),), 0),
