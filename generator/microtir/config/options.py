@@ -242,8 +242,9 @@ _CONFIG = (
         "stream_hop",
         Integer(1, 1 << 16),
         1,
-        "Sets the number of frames that a run of a streamed model takes. If rows of layers are "
-        "several frames apart, a multiple of that number needs one ring each and no phases.",
+        "Sets the number of frames that a run of a streamed model takes. If the rows of a layer "
+        "are several frames apart, use a multiple of that distance: then the layer needs one ring "
+        "instead of one for each phase.",
     ),
     Option(
         Section.CONFIG,
