@@ -134,7 +134,8 @@ def _lower_model(
         lambda node, measure: least_cost(offered(node), measure),
     )  # fmt: skip
     see("offload", graph)
-    shared = Shared.of(graph, name, lowering, see, records, offered)
+    refused = once_for_equals(lambda node: refusals(node, config))
+    shared = Shared.of(graph, name, lowering, see, records, offered, refused)
     compiled = partial(compile_once, config, shared=shared)
     if config.has_limits():
         asked = code_of(module, compiler)
@@ -188,8 +189,7 @@ def compile_once(config: CompilationConfig, limits: PlanConstraints, *, shared: 
     figures = figures_of(everything, arrays, config, constants)
     see("measure", figures)
     percent = config.primary_target().work_percent
-    refused = once_for_equals(lambda node: refusals(node, config))
-    reasons = decisions(planned, limits.goal, refused, percent)
+    reasons = decisions(planned, limits.goal, shared.refused, percent)
     # A layer of two functions is named by the first: whoever adds up counts it once.
     named_reasons = {fs[0].name: reasons[op.node] for op, fs in lowered.items()}
     return Program(

@@ -10,7 +10,7 @@ from microtir.graph.ir import Graph, Node
 from microtir.graph.rewriting import GraphPass
 from microtir.lowering.function_lowering import FunctionLowering
 from microtir.plan import NestSimulations, alternatives, plan
-from microtir.plan.ir import Candidate, Plan, PlanConstraints
+from microtir.plan.ir import Candidate, Plan, PlanConstraints, Refusal
 from microtir.plan.measured import Measured
 from microtir.rewrite.checked import rewritten
 
@@ -28,17 +28,20 @@ class Shared:
             order, or cut into bands; for equal constraints once.
         lowering: rewrites functions, those that are alike once.
         see: is told of each stage.
+        refused: gives the kernels that cannot compute a node, and why.
     """
 
     name: str
     planned: Callable[[PlanConstraints], Plan]
     lowering: FunctionLowering
     see: Observer
+    refused: Callable[[Node], tuple[tuple[str, Refusal], ...]]
 
     @staticmethod
     def of(
         graph: Graph, name: str, lowering: FunctionLowering, see: Observer,
         records: Measured | None, candidates: Callable[[Node], tuple[Candidate, ...]],
+        refused: Callable[[Node], tuple[tuple[str, Refusal], ...]],
     ) -> Shared:  # fmt: skip
         """Find the kernels of a graph, and the variants that may be planned instead of it."""
         config = lowering.config
@@ -68,4 +71,4 @@ class Shared:
                 simulations=simulations,
             )  # fmt: skip
 
-        return Shared(name, planned, lowering, see)
+        return Shared(name, planned, lowering, see, refused)
