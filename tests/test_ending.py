@@ -115,6 +115,7 @@ def test_neither_files_nor_compilers_are_left(number: signal.Signals, tmp_path: 
     compiler.write_text(
         f"""#!/bin/sh
 [ "$1" = --version ] && echo gcc 12 && exit
+: > "$TMPDIR/cc.s"; trap 'rm "$TMPDIR/cc.s"' TERM
 sleep 600 & echo $$ $! > {begun}.x
 mv {begun}.x {begun}; wait
 """

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -84,6 +85,7 @@ else:
     _WATCH = 'read -r _; kill -s KILL -- "-$1"'
     # The program begins when it is watched, and never if nobody is left to say so.
     _BEGIN = 'read -r _ && exec "$@"'
+    _GRACE = 0.5  # seconds that a program has to end by itself
 
     @contextmanager
     def new_lock(path: Path) -> Iterator[None]:
@@ -150,9 +152,18 @@ else:
                 self.leader.stdin = None
 
         def kill(self) -> None:
-            """Kill the program and what it started, unless it has ended by itself."""
+            """Kill the program and what it started, unless it has ended by itself.
+
+            It is asked to end first: a compiler removes its temporary files then.
+            """
+            pid = self.leader.pid
             if self.leader.poll() is None:
-                os.killpg(self.leader.pid, signal.SIGKILL)
+                os.killpg(pid, signal.SIGTERM)
+                end = time.monotonic() + _GRACE
+                how = os.WEXITED | os.WNOHANG | os.WNOWAIT  # its number is not free meanwhile
+                while os.waitid(os.P_PID, pid, how) is None and time.monotonic() < end:
+                    time.sleep(_GRACE / 100)
+                os.killpg(pid, signal.SIGKILL)
 
         def close(self) -> None:
             """End what watches the program."""
