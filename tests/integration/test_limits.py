@@ -66,7 +66,7 @@ def test_the_workspace_fits_to_the_byte_or_is_refused(field: str, holder: str) -
     assert error.what == f"the workspace takes {size} bytes, 3 more than {holder} has"
     assert error.legal is not None and f"{size} bytes or more" in error.legal
     assert error.fix is not None
-    assert "what SOFTMAX 'c_node' needs at one time" in error.fix
+    assert "the memory that SOFTMAX 'c_node' needs at one time" in error.fix
     assert "activation_1: 28 bytes from DEQUANTIZE 'b_node'" in error.fix
     assert "activation_2: 28 bytes from SOFTMAX 'c_node'" in error.fix
 

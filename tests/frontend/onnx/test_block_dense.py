@@ -186,7 +186,7 @@ def test_weights_stay_packed() -> None:
         ({"weight_prepacked": 1}, {}, UnsupportedModelError, "weight_prepacked"),
         ({}, {"scales": np.ones((3, 1), np.float32)}, ModelFileError, "the scales have the shape"),
         ({}, {"scales": None}, UnsupportedModelError, "computes the scales"),
-        ({}, {"b": np.zeros((3, 2, 0), np.uint8)}, UnsupportedModelError, "left out"),
+        ({}, {"b": np.zeros((3, 2, 0), np.uint8)}, UnsupportedModelError, "weights are missing"),
         ({}, {"b": np.zeros((3, 2, 16), np.int8)}, UnsupportedModelError, "int8"),
     ],
 )

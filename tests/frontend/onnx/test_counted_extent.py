@@ -33,7 +33,7 @@ TAKEN = {
     ),
     "positions of one extent": (
         [make("Add", ["x", "fixed"], ["y"])],
-        r"of 11 entries there would be shapes \(1, 11, 6\) and \(1, 5, 6\)",
+        r"with 11 entries: shapes \(1, 11, 6\) and \(1, 5, 6\)",
     ),
     "the last ones first": (
         [make("Slice", ["x", "ends", "start", "one", "ends"], ["y"])],

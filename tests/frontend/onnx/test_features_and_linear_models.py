@@ -254,7 +254,7 @@ def test_ngrams_in_columns_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("attributes", "text"),
     [
-        ({"ngram_counts": [0, 4]}, "stand from 4 to 9"),
+        ({"ngram_counts": [0, 4]}, "lie at 4 to 9"),
         ({"ngram_indexes": [0, 1]}, "2 columns for 6 n-grams"),
         ({"pool_strings": ["a"]}, "'pool_strings' holds strings"),
     ],
