@@ -257,4 +257,4 @@ def test_damaged_options() -> None:
         damaged.append(bytes(other))
     for options in damaged:
         microtir.frontend.check(detection(options, 4, 4, 3, None))
-    assert "no map" in refusal(detection(b"", 4, 4, 3, None))
+    assert "not a map" in refusal(detection(b"", 4, 4, 3, None))

@@ -233,7 +233,7 @@ def bank_of(*, weights: int = 1, start: int = 0, first: int = 0, width: int = 1)
         (bank_of(start=4), "4 frequencies and 2 weights"),
         (bank_of(start=-1), "4 frequencies and 2 weights"),
         (bank_of(first=2), "4 frequencies and 2 weights"),
-        (filter_bank(4, 3, [np.ones(2, I16)] * 5), "of 2 bands"),
+        (filter_bank(4, 3, [np.ones(2, I16)] * 5), "describes 2 bands"),
         (
             one(
                 "SignalFilterBank",

@@ -141,7 +141,7 @@ def test_number_takes_the_type_of_the_other_operand() -> None:
     [
         (lambda: BYTES[0] * INT[0], r"'b\[0\]' is int8, 'x\[0\]' is int32"),
         (lambda: te.select(INT[0] > 0, BYTES[0], INT[0]), "int8.*int32"),
-        (lambda: INT[0] + 0.5, "0.5 meets an operand of type int32"),
+        (lambda: INT[0] + 0.5, "0.5 is combined with an operand of type int32"),
         (lambda: BYTES[0] + 300, "300 does not fit int8"),
         (lambda: ~INT[0], "'~' negates a BOOL"),
         (lambda: te.select(INT[0], 1, 2), "condition of a select is int32"),
