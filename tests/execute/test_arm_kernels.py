@@ -188,7 +188,8 @@ def layers() -> list[DspCase]:
 
 def wide_layers() -> list[DspCase]:
     """Return random layers whose weights are int8 and a number, some with several sums."""
-    makers = convolution, partial(convolution, depthwise=True), grouped, transposed, lines
+    image = convolution, partial(convolution, depthwise=True), grouped, transposed
+    makers = *image, lines, fully_connected
     drawn = [with_wide_weights(n, make(n)) for n in seeds(800, PER_IN_FLOAT) for make in makers]
     long = (convolution(n, sizes=LONG, pointwise=True) for n in seeds(850, 4))
     return [*drawn, *map(with_wide_weights, range(4), long)]

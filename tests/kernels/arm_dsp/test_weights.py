@@ -37,6 +37,8 @@ def test_both_sums_come_out_of_one(channels: int, values: int, seed: int) -> Non
         (np.array([[0], [-128]], np.int8), True),
         (np.full((2, 514), 127, np.int8), True),
         (np.full((2, 515), 127, np.int8), False),  # the raw sum may leave int32
+        (np.array([[127] * 516, [-127] * 516], np.int8), True),
+        (np.array([[127] * 517, [-127] * 517], np.int8), False),  # 256 times the high one may
     ],
 )
 def test_overflow_is_checked_exactly(

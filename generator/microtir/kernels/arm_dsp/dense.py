@@ -1,19 +1,22 @@
-"""Fully connected layers: eight outputs for each pass over the inputs."""
+"""Fully connected layers: eight outputs for each pass over the inputs.
+
+Weights that are int8 and a number that they share are packed without it, where there are few
+outputs: registers that other sums would take add up the inputs, which the number multiplies.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
-from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp import float_rescaling, lane_sums
+from microtir.graph.ir import Array, Node
+from microtir.kernels.arm_dsp import float_rescaling, lane_sums, patch_sums
 from microtir.kernels.common import counted, macro_kernel, micro_kernel, packing, refusals
 from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.layer import Layer
@@ -34,11 +37,15 @@ LARGEST = 0xFFFF  # what MOVW loads
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`passes` over the inputs of `pairs` pairs of outputs each, from output `first` on."""
+    """`passes` over the inputs of `pairs` pairs of outputs each, from output `first` on.
+
+    All weights are `number` more than those that are packed.
+    """
 
     first: int
     pairs: int
     passes: int
+    number: int = 0
 
     @property
     def outputs(self) -> int:
@@ -56,11 +63,11 @@ def _blocks(outputs: int) -> list[Block]:
     return [*blocks, Block(outputs - 2, 1, 1)] if rest % 2 else blocks
 
 
-def arranged(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+def arranged(weights: Array) -> Array:
     """Return weights (outputs, K) by what one input word meets: (outputs, K / 4, 2, 2)."""
     quads = weights.reshape(len(weights), -1, 2, 2)
-    arranged: npt.NDArray[np.int8] = quads.transpose(0, 1, 3, 2)
-    return arranged
+    result: Array = quads.transpose(0, 1, 3, 2)
+    return result
 
 
 @of_node
@@ -68,11 +75,15 @@ def _packed(node: Node) -> list[tuple[Block, packing.PackedLinear]] | None:
     op, weights = node.attributes(FullyConnected), node.inputs[1].values
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
     params = fully_connected_params(op, *types)
-    packed = packing.pack_linear(weights, arranged(weights), node, params)
+    number = 0 if weights.dtype == np.int8 else patch_sums.shared_part(weights)
+    if number is None or (number and len(weights) >= _PASS):
+        return None
+    packed = packing.pack_linear(weights, arranged(weights), node, params, number)
     if packed is None:
         return None
     parts = []
     for block in _blocks(len(weights)):
+        block = replace(block, number=number)
         lanes = packed.lanes_of(block.first, block.outputs)
         if lanes is None:
             return None
@@ -90,6 +101,7 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
     needs = Feature.DSP
     cycles = 139
     measured_on, family = "cortex-m4", "dense_1x8_dsp"
+    has_wide_weights = True
     fewest = 2  # outputs
 
     def reject(self, node: Node) -> Refusal | None:
@@ -139,7 +151,7 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
 
     def micro_kernel(self, inputs: int, block: Block, rescaling: Rescaling) -> KernelDescription:
         """Return the kernel that computes a block for a row."""
-        return dense(inputs, block.pairs, block.passes, rescaling)
+        return dense(inputs, block.pairs, block.passes, rescaling, block.number)
 
     def packed_bytes(self, node: Node) -> int:
         outputs, inputs = node.inputs[1].shape
@@ -169,13 +181,17 @@ def _bodies(node: Node) -> Iterator[tuple[Block, Printed, int]]:
     """Yield the blocks of outputs, what is printed for each, and how many quads a turn has."""
     parts, inputs = refusals.asked(_packed(node)), node.inputs[1].shape[1]
     for block, packed in parts:
-        values = _values(inputs, block.pairs, block.outputs, packed.rescaling)
+        values = _values(inputs, block.pairs, block.outputs, packed.rescaling, block.number)
         yield block, printed("kernels/dense.j2", values), repeats(inputs // _QUAD)
 
 
 @made_once
-def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling | None) -> KernelDescription:
+def dense(
+    inputs: int, pairs: int, passes: int, rescaling: Rescaling | None, number: int = 0
+) -> KernelDescription:
     """Compute `passes` over `inputs` values (a multiple of 4), each of 2 * `pairs` <= 8 outputs.
+
+    All weights are `number` more than those that are packed; then there are at most 6 outputs.
 
     Returns:
         Parameters: inputs, weights (passes, inputs / 4, 2, pairs, 2) dual-packed int16, constants
@@ -190,14 +206,14 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling | None) -> 
     low, high = lane_sums.local_sums(pairs)
 
     def value(turn: te.Expr, quad: te.Expr, byte: int) -> ir.Stmt:
-        half, number = byte % 2, byte // 2
+        half, place = byte % 2, byte // 2
 
         def multiply(pair: te.Expr, v: te.Expr) -> ir.Stmt:
             return lane_sums.split_lane(
-                load(weights, turn, quad, half, pair, number),
+                load(weights, turn, quad, half, pair, place),
                 lambda a, b: seq(
-                    store(low, (pair,), load(low, pair) + v * a),
-                    store(high, (pair,), load(high, pair) + v * b),
+                    store(low, (pair,), load(low, pair) + v * (a + number)),
+                    store(high, (pair,), load(high, pair) + v * (b + number)),
                 ),
             )
 
@@ -218,7 +234,8 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling | None) -> 
         last = loop("pair", 0, pairs, lambda p: seq(output(low, p, 0), output(high, p, 1)))
         return ir.Allocate(low, ir.Allocate(high, seq(zero, sums, last)))
 
-    name = "sums" if rescaling is None else rescaling.name
+    less = f"_from{-number % 256}" if number else ""
+    name = "sums" if rescaling is None else rescaling.name + less
     return micro_kernel.describe(
         f"dense_{inputs}x{pairs}x{passes}_{name}",
         (f"Fully connected: {inputs} inputs, {outputs} outputs, {2 * pairs} at a time",),
@@ -226,13 +243,13 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling | None) -> 
         (y,),
         loop("turn", 0, passes, one),
         "kernels/dense.j2",
-        _values(inputs, pairs, outputs * y.dtype.bytes, rescaling),
+        _values(inputs, pairs, outputs * y.dtype.bytes, rescaling, number),
         stack_bytes=60,
     )
 
 
 def _values(
-    inputs: int, pairs: int, output_bytes: int, rescaling: Rescaling | None
+    inputs: int, pairs: int, output_bytes: int, rescaling: Rescaling | None, number: int
 ) -> dict[str, object]:
     """Return what the template is given."""
     return {
@@ -241,6 +258,7 @@ def _values(
         "output_bytes": str(output_bytes),
         "outputs": str(2 * pairs),
         "repeats": str(repeats(inputs // _QUAD)),
+        "number": str(number) if number else "",
         **_registers(pairs),
     }
 

@@ -68,6 +68,7 @@ class DenseNibbles(dense.Dense):
 
     name = "dense_s4_1x8_dsp"
     cycles = 125
+    has_wide_weights = False
     fewest = QUAD
 
     def printed(self, node: Node, _calls: Calls) -> int:

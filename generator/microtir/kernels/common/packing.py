@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.dtype import DType
-from microtir.graph.ir import Node
+from microtir.graph.ir import Array, Node
 from microtir.kernels.common.requantise import WORDS, Requantisation, Rescaling, requantisation
 from microtir.kernels.common.weights import folded_bias, largest_sums, pack_pairs
 from microtir.operators.common.linear import LinearParams
@@ -17,19 +17,23 @@ from microtir.tir import ir
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedLinear:
-    """Constants of a layer: dual-packed weights (pairs, ...) and {bias, factor} per channel."""
+    """Constants of a layer: dual-packed weights (pairs, ...) and {bias, factor} per channel.
+
+    The weights of the layer are `number` more than those that are packed.
+    """
 
     weights: ir.Buffer
     constants: ir.Buffer
     rescaling: Rescaling
-    arranged: npt.NDArray[np.int8]
+    arranged: Array
+    number: int = 0
 
     def lanes_of(self, first: int, channels: int) -> npt.NDArray[np.int16] | None:
         """Return lanes of an even number of channels from `first` on: (channels / 2, ...).
 
         None if they do not fit: other channels share lanes than in `weights`.
         """
-        return pack_pairs(self.arranged[first : first + channels])
+        return _lanes(self.arranged[first : first + channels], self.number)
 
     def part(self, lanes: npt.NDArray[np.int16], first: int, channels: int) -> PackedLinear:
         """Return the constants of some channels, with their weights in another order."""
@@ -39,6 +43,11 @@ class PackedLinear:
         return replace(
             self, weights=constant("weights", lanes), constants=constant("constants", rows)
         )
+
+
+def _lanes(weights: Array, number: int) -> npt.NDArray[np.int16] | None:
+    """Return dual-packed weights (channels, ...) less a number that int8 holds them without."""
+    return pack_pairs((weights.astype(np.int16) - number).astype(np.int8), weights)
 
 
 def constant(name: str, data: npt.NDArray[np.generic]) -> ir.Buffer:
@@ -80,10 +89,11 @@ def requantised(
 
 
 def pack_linear(
-    matrix: npt.NDArray[np.int8],
-    arranged: npt.NDArray[np.int8],
+    matrix: Array,
+    arranged: Array,
     node: Node,
     params: LinearParams,
+    number: int = 0,
 ) -> PackedLinear | None:
     """Pack a layer whose weights are `matrix` (channels, K); None if they do not fit the form.
 
@@ -92,10 +102,11 @@ def pack_linear(
         arranged: the same weights in the order of the kernel, (channels, ...).
         node: with a bias as third input, or without.
         params: of the layer.
+        number: what weights are less as they are packed.
     """
-    lanes = pack_pairs(arranged) if len(matrix) > 1 else None
+    lanes = _lanes(arranged, number) if len(matrix) > 1 else None
     factors = requantised(matrix, node, params)
     if lanes is None or factors is None:
         return None
     constants = constant("constants", factors.constants)
-    return PackedLinear(constant("weights", lanes), constants, factors.rescaling, arranged)
+    return PackedLinear(constant("weights", lanes), constants, factors.rescaling, arranged, number)

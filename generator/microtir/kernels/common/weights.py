@@ -54,7 +54,8 @@ def pack_pairs(
     pairs = channel_pairs(len(wide))
     own = wide if meant is None else meant.astype(np.int64)
     lanes, summed = (np.stack([256 * w[b] + w[a] for a, b in pairs]) for w in (wide, own))
-    totals = np.abs(summed).reshape(len(pairs), -1).sum(axis=1) * INPUT_MAGNITUDE
+    high = np.stack([256 * own[b] for _, b in pairs])  # what is left of a raw sum
+    totals = np.abs([summed, high]).reshape(2, len(pairs), -1).sum(axis=2) * INPUT_MAGNITUDE
     if lanes.min() < _LANE.min or lanes.max() > _LANE.max or totals.max() >= 1 << 31:
         return None
     return lanes.astype(np.int16)
