@@ -1,9 +1,11 @@
-"""Operators that move integers with a scale for each channel: copied, as by both references."""
+"""Operators on integers with a scale for each channel: what each reference makes of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,13 @@ import pytest
 from microtir.config.enums import Numerics
 from microtir.errors import MicrotirError
 from microtir.frontend import from_tflite
+from microtir.frontend.model_bytes import load
+from microtir.frontend.tflite_file import parse
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
-from microtir.operators.common.tflite_schema import Padding
+from microtir.operators.common.tflite_schema import Padding, TfliteActivation
 from microtir.operators.convolution.tflite import Conv2DOptions
 from microtir.operators.indexing.tflite import GatherOptions
+from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.rewrite.reference import execute
 from microtir.rewrite.requests.unlike_scales import stored_as_is
 from microtir.writers.tflite import TfliteBuilder
@@ -28,50 +33,90 @@ from tests.support.litert import run_litert
 from tests.support.seeds import seeds
 from tests.support.sketch import Array, Case
 from tests.support.tflm import run_tflm
+from tests.support.unlike_sketch import NARROW, unlike_case
 
-# The operators of which both references copy int8 whatever the scales, and so the compiler does.
-COPY = (
+# The operators that only move data, and those that compute what they move.
+MOVE = (
     "RESHAPE", "PAD", "SPLIT", "SPLIT_V", "TRANSPOSE", "SLICE", "STRIDED_SLICE", "GATHER",
     "GATHER_ND", "SQUEEZE", "REVERSE_V2", "SPACE_TO_DEPTH", "DEPTH_TO_SPACE",
-    "RESIZE_NEAREST_NEIGHBOR", "DYNAMIC_UPDATE_SLICE",
+    "RESIZE_NEAREST_NEIGHBOR", "DYNAMIC_UPDATE_SLICE", "EXPAND_DIMS", "PACK", "UNPACK", "TILE",
+    "BROADCAST_TO", "MIRROR_PAD", "SCATTER_ND", "FILL", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND",
+    "CONCATENATION", "PADV2", "MAX_POOL_2D", "AVERAGE_POOL_2D", "RELU", "RELU6",
 )  # fmt: skip
 
-# Those for which one reference has no kernel, or compares scales; the other one copies.
-ONE_COPIES = ("EXPAND_DIMS", "PACK", "UNPACK", "TILE", "BROADCAST_TO", "MIRROR_PAD", "SCATTER_ND")
-
 SCALES = [0.01, 0.02, 0.03]
+
+
+# LiteRT has no scale of a tensor with several, and divides 0 by 0 in these.
+DIVIDE = ("RELU", "RELU6")
+
+
+def has_channels(case: Case) -> bool:
+    """Return whether a tensor of a model has several scales."""
+    return any(len(t.quantization.scales) > 1 for t in parse(load(case.model)).graphs[0].tensors)
 
 
 @pytest.mark.tools
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("operator", [*COPY, *ONE_COPIES])
+@pytest.mark.parametrize("operator", MOVE)
 def test_stored_integers_are_those_of_the_references(operator: str, kind: type) -> None:
-    """Of each whose numerics are asked for; where it has no kernel, of the other one."""
-    for seed in seeds(1, 2):
-        case = channel_case(operator, "int8", kind, seed)
-        expected = {
-            Numerics.TFLM: ran(partial(run_tflm, case.model, *case.inputs, outputs=case.outputs)),
-            Numerics.TFLITE_REF: ran(partial(run_litert, case.model, *case.inputs)),
-        }
-        assert any(known is not None for known in expected.values())
-        for numerics, wanted in expected.items():
+    """Of each whose numerics are asked for; where it has no kernel of a type, of the other one.
+
+    What they refuse is refused, and so is what LiteRT makes of a division by 0.
+    """
+    oracles: dict[Numerics, Callable[[Case], list[Array] | None]] = {
+        Numerics.TFLM: lambda c: ran(partial(run_tflm, c.model, *c.inputs, outputs=c.outputs)),
+        Numerics.TFLITE_REF: lambda c: ran(partial(run_litert, c.model, *c.inputs)),
+    }
+    for dtype, seed in product(NARROW, seeds(1, 2)):
+        ordinary = unlike_case(operator, dtype, seed, is_unlike=False)
+        known = [n for n, oracle in oracles.items() if oracle(ordinary) is not None]
+        case = channel_case(operator, dtype, kind, seed)
+        for numerics in oracles if known and has_channels(case) else ():
+            judge = numerics if numerics in known else known[0]
+            divides = judge is Numerics.TFLITE_REF and operator in DIVIDE
+            expected = None if divides else oracles[judge](case)
             made = computed(case, numerics)
-            assert made is not None or operator in ONE_COPIES
-            for result, want in zip(made or [], wanted or [], strict=wanted is not None is made):
+            assert (made is None) is (expected is None), (case.name, numerics)
+            for result, want in zip(made or [], expected or [], strict=True):
                 np.testing.assert_array_equal(result, want, err_msg=f"{case.name} {numerics}")
-        assert computed(case, Numerics.TFLM) is not None
+
+
+def pooled(code: Code, activation: TfliteActivation, scales: list[float]) -> Case:
+    """Return a model of pooling with a fused activation and scales for each channel."""
+    builder = TfliteBuilder()
+    x = builder.tensor("x", (1, 4, 4, 3), np.int8, None, SCALES, [0] * 3, 3)
+    y = builder.tensor("y", (1, 4, 4, 3), np.int8, None, scales, [0] * 3, 3)
+    builder.operator(code, [x], [y], Pool2DOptions(Padding.VALID, 1, 1, 1, 1, activation))
+    values = np.linspace(-128, 127, 48).round().astype(np.int8).reshape(1, 4, 4, 3)
+    return Case("pooled", builder.build([x], [y]), (values,), 1)
 
 
 @pytest.mark.tools
-@pytest.mark.parametrize("operator", ["CONCATENATION", "PADV2"])
-def test_what_neither_reference_runs_is_refused(operator: str) -> None:
-    """Both compare the scales that they know of, and an operator of these names the tensor."""
-    case = channel_case(operator, "int8", KINDS[2], 0)
-    assert ran(lambda: run_tflm(case.model, *case.inputs)) is None
-    assert ran(lambda: run_litert(case.model, *case.inputs)) is None
-    with pytest.raises(MicrotirError, match="its quantisation differs"):
-        case.graph()
+@pytest.mark.parametrize("code", [Code.MAX_POOL_2D, Code.AVERAGE_POOL_2D], ids=lambda c: c.name)
+def test_fused_activations_clamp_by_the_first_scale(code: Code) -> None:
+    """tflite-micro's bounds are those of the first channel; LiteRT divides them by 0."""
+    case = pooled(code, TfliteActivation.RELU_N1_TO_1, SCALES)
+    (expected,), made = run_tflm(case.model, *case.inputs), computed(case, Numerics.TFLM)
+    assert made is not None and expected.max() == 100
+    np.testing.assert_array_equal(made[0], expected)
+    with pytest.raises(MicrotirError, match="3 scales along axis 3: LiteRT reads a scale of 0"):
+        read(case.model, Numerics.TFLITE_REF)
+    other = pooled(code, TfliteActivation.NONE, [0.02, 0.02, 0.03])
+    assert ran(partial(run_tflm, other.model, *other.inputs)) is None
+    with pytest.raises(MicrotirError, match="tflite-micro reads the first one"):
+        read(other.model, Numerics.TFLM)
+
+
+def test_rescaling_by_the_first_scale_is_told() -> None:
+    """A RELU rescales all channels as the first one: real values differ, and `check` says so."""
+    builder = TfliteBuilder()
+    x = builder.tensor("x", (2, 3), np.int8, None, SCALES, [0] * 3, 1)
+    y = builder.tensor("y", (2, 3), np.int8, None, [0.02], [-128])
+    builder.operator(Code.RELU, [x], [y])
+    (told,) = stored_as_is(read(builder.build([x], [y]), Numerics.TFLM))
+    assert told.name == "y" and "3 scales along axis 1" in told.what
 
 
 @dataclass(frozen=True)
@@ -161,7 +206,10 @@ def test_check_tells_and_headers_state_scales(microtir: Command, tmp_path: Path)
 def test_c_of_moved_channels(tmp_path: Path) -> None:
     """Generated C moves integers as the graph says it does."""
     kinds = ("RESHAPE", "PAD", "SPLIT", "TRANSPOSE", "REVERSE_V2")
-    compare([channel_case(name, "int8", KINDS[0], 0) for name in kinds], tmp_path, STRICT)
+    cases = [channel_case(name, "int8", KINDS[0], 0) for name in kinds]
+    cases += [channel_case("RELU", dtype, KINDS[3], 0) for dtype in ("int8", "int16")]
+    cases += [channel_case("MAX_POOL_2D", dtype, KINDS[0], 0) for dtype in NARROW]
+    compare(cases, tmp_path, STRICT)
 
 
 def behind(code: Code, scales_of_filter: list[float]) -> tuple[bytes, Array]:

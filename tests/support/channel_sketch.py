@@ -7,6 +7,7 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
+from microtir.operators.common.tflite_schema import TfliteActivation
 from tests.support.operator_cases import OPERATORS
 from tests.support.sketch import Array, Case, Quant, Shape, Sketch
 
@@ -25,12 +26,16 @@ class ChannelSketch(Sketch):
         is_output = name.startswith("output")
         axes = [axis for axis, extent in enumerate(shape) if extent > 1]
         is_wanted = self.of_outputs if is_output else self.of_inputs
-        is_narrow = np.dtype(dtype) in (np.int8, np.int16) and data is None
+        is_narrow = np.dtype(dtype) in (np.int8, np.uint8, np.int16) and data is None
         if not (is_wanted and is_narrow and axes):
             return super().tensor(name, shape, dtype, quant, data, is_variable=is_variable)
         count, step = shape[axes[-1]], 0.01 * (self.ratio if is_output else 1)
         scales = [step * (1 + index) for index in range(count)]
         return self._builder.tensor(name, shape, dtype, None, scales, [0] * count, axes[-1])
+
+    def activation(self) -> TfliteActivation:
+        """Choose none: LiteRT would divide its bounds by a scale of 0."""
+        return TfliteActivation.NONE
 
 
 class ChannelsIn(ChannelSketch):

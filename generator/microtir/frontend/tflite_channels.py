@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.frontend.support import node_problems
-from microtir.graph.ir import Array, Node, Tensor, TensorType
+from microtir.graph.ir import Array, Node, Quantization, Tensor, TensorType
+from microtir.operators.activations.definition import Relu
+from microtir.operators.common.attributes import Activation
 from microtir.operators.common.unlike_scales import Moved
+from microtir.operators.pooling.definition import Pool2D
+from microtir.rewrite.facts.rules import quantization
 from microtir.rewrite.reference import evaluate
 
 _MOST_ELEMENTS = 1 << 22  # of a tensor whose scales are followed
 
 
-def moves_scales_of_channels(node: Node, moved: Moved) -> bool:
-    """Return whether a reference copies integers of a type, whatever scales of channels say."""
-    dtype, copies = node.inputs[0].dtype, moved.compared is None and not moved.litert_rescales
-    return copies and moved.takes(dtype) and dtype not in moved.refused_by_micro
+def clamps(node: Node) -> bool:
+    """Return whether real bounds become stored ones, by one scale for all channels."""
+    return isinstance(node.op, Relu) or (
+        isinstance(node.op, Pool2D) and node.op.activation is not Activation.NONE
+    )
+
+
+def scales_of_channels(
+    node: Node, data: Iterable[Tensor], moved: Moved, target: Tensor
+) -> dict[Tensor, Quantization | None]:
+    """Return for each tensor in which quantisation the operator itself computes.
+
+    That is none for one that only moves what is stored, and else the first of each tensor, or of
+    the one whose scale is the operator's.
+    """
+    if moved.has_own_scales:
+        return {tensor: _first(tensor) for tensor in data}
+    unquantised = {t: Tensor("", replace(t.type, quantization=None)) for t in data}
+    inputs, outputs = (
+        tuple(unquantised.get(t, t) for t in ts) for ts in (node.inputs, node.outputs)
+    )
+    needs_scale = any(quantization(replace(node, inputs=inputs, outputs=outputs)))
+    first = next(filter(None, map(_first, (target, *data))))
+    return dict.fromkeys(data, first if needs_scale else None)
+
+
+def _first(tensor: Tensor) -> Quantization | None:
+    quant = tensor.type.quantization
+    return None if quant is None else Quantization(quant.scales[:1], quant.zero_points[:1])
 
 
 def scales_follow(node: Node) -> bool:

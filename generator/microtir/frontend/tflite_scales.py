@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from microtir.frontend.tflite_channels import moves_scales_of_channels, scales_follow
-from microtir.graph.ir import Node, Quantization, Tensor, TensorType
+from microtir.frontend.tflite_channels import clamps, scales_follow, scales_of_channels
+from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.operators.common.quantization import is_near
 from microtir.operators.common.unlike_scales import (
-    COPIED,
     NARROW,
     FixedResult,
     Moved,
@@ -79,68 +78,75 @@ class OneScale:
         The operator itself is there once, and all others are `Relabel`.
         """
         data = _data(node)
-        dtype = node.inputs[0].dtype
         scales = [tensor.type.quantization for tensor in data]
-        of_channels = [quant is not None and quant.is_per_channel for quant in scales]
-        if moved is None or (not any(of_channels) and all(q == scales[0] for q in scales)):
+        of_channels = any(quant is not None and quant.is_per_channel for quant in scales)
+        if moved is None or node.inputs[0].dtype not in moved.types:
+            return [node]
+        if not of_channels and (moved.has_own_scales or all(q == scales[0] for q in scales)):
             return [node]
         in_input_scale = moved.in_input_scale or len(node.outputs) > 1
-        common = scales[0] if in_input_scale else node.outputs[0].type.quantization
-        taken: Quantization | None = None
-        if any(of_channels):
-            if not moves_scales_of_channels(node, moved):
-                return [node]
-            # The operator itself is told of no scale: it only moves what is stored.
-            common, taken = None, None if scales_follow(node) else scales[0]
-            moved = COPIED if all(of_channels) else moved
+        target = node.inputs[0] if in_input_scale else node.outputs[0]
+        does = _done(node, moved, target.type)
+        taken, told = None, True
+        if of_channels:
+            does = dict.fromkeys(data, _done_to_channels(node, does.values()))
+            computed_in = scales_of_channels(node, data, moved, target)
+            taken, told = scales[0], clamps(node) or not scales_follow(node)
+        else:
+            computed_in = dict.fromkeys(data, target.type.quantization)
+        if (UnlikeScales.REFUSES, UnlikeScales.REFUSES) in does.values():
+            return [node]
         stored = {
             tensor: self.new_tensor(
-                f"{tensor.name}_stored", replace(tensor.type, quantization=common)
+                f"{tensor.name}_stored", replace(tensor.type, quantization=quant)
             )
-            for tensor in dict.fromkeys(data)
-            if tensor.type.quantization != common
+            for tensor, quant in computed_in.items()
+            if tensor.type.quantization != quant
         }
-        copied = _copied(node, moved, stored)
-        if len(copied) < len(stored) and not moved.takes(dtype):
-            return [node]
         computed = replace(
             node,
             inputs=tuple(stored.get(tensor, tensor) for tensor in node.inputs),
             outputs=tuple(stored.get(tensor, tensor) for tensor in node.outputs),
         )
-        before = [
-            self._node(None if tensor in copied else moved, node, tensor, taken)
-            for tensor, taken in stored.items()
-            if tensor not in node.outputs
-        ]
-        behind = [
-            self._node(None if tensor in copied else moved, node, stored[tensor], tensor, taken)
-            for tensor in node.outputs
-            if tensor in stored
-        ]
+        before, behind = [], []
+        # Of scales for each channel it is told once, where they are those of the model again.
+        is_told_before = told and not (of_channels and stored.keys() & set(node.outputs))
+        for tensor, inner in stored.items():
+            label = Relabel(*does[tensor], node.name)
+            name = self.new_label(f"{node.name}_relabelled")
+            if tensor in node.outputs:
+                label = replace(label, taken=taken, is_told=told)
+                behind.append(Node(label, (inner,), (tensor,), name, node.source))
+            else:
+                label = replace(label, is_told=is_told_before)
+                before.append(Node(label, (tensor,), (inner,), name, node.source))
         return [*before, computed, *behind]
 
-    def _node(
-        self, moved: Moved | None, node: Node, source: Tensor, target: Tensor,
-        taken: Quantization | None = None,
-    ) -> Node:  # fmt: skip
-        label = Relabel(named=node.name, taken=taken)
-        if moved is not None:
-            label = replace(
-                label,
-                by_micro=moved.by_micro(source.type, target.type),
-                by_litert=moved.by_litert(source.dtype),
-            )
-        name = self.new_label(f"{node.name}_relabelled")
-        return Node(label, (source,), (target,), name, node.source)
+
+_Done = tuple[UnlikeScales, UnlikeScales]
+"""What tflite-micro and LiteRT do."""
 
 
-def _copied(node: Node, moved: Moved, unlike: Iterable[Tensor]) -> frozenset[Tensor]:
-    """Return the tensors in another scale of which no reference asks it."""
+def _done(node: Node, moved: Moved, target: TensorType) -> dict[Tensor, _Done]:
+    """Return what references do with each tensor whose scale is compared with that of another."""
     compared = {tensor for i, tensor in enumerate(node.inputs) if moved.is_compared(i)}
-    if moved.compared is None:
-        compared.update(node.outputs)
-    return frozenset(unlike) - compared
+    compared.update(node.outputs if moved.compared is None else ())
+    return {
+        tensor: (moved.by_micro(tensor.type, target), moved.by_litert(tensor.type, target))
+        if tensor in compared
+        else (UnlikeScales.COPIES, UnlikeScales.COPIES)
+        for tensor in _data(node)
+    }
+
+
+def _done_to_channels(node: Node, does: Iterable[_Done]) -> _Done:
+    """Return what references do with an operator of which they refuse no tensor, or one."""
+    by_micro, by_litert = (
+        UnlikeScales.REFUSES if UnlikeScales.REFUSES in one else UnlikeScales.COPIES
+        for one in zip(*does, strict=True)
+    )
+    # It divides the bounds by a scale, and has that of 0.
+    return by_micro, UnlikeScales.REFUSES if clamps(node) else by_litert
 
 
 def _data(node: Node) -> list[Tensor]:

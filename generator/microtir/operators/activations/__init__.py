@@ -29,7 +29,7 @@ RECORDS = (
         scalar_by_node(formula.relu, formula.relu_of_int16), COMPUTED_16, OWN_SYMMETRIC_INT16,
         multipliers=activations.relu_multipliers,
         tflite=(
-            _relu(Tflite.RELU, tflite.relu(Activation.RELU),
+            _relu(Tflite.RELU, tflite.relu(Activation.RELU), moved=tflite.RELU,
                   write=tflite.write_relu(Activation.RELU)),
             _relu(Tflite.RELU6, tflite.relu(Activation.RELU6), moved=tflite.RELU6,
                   write=tflite.write_relu(Activation.RELU6)),

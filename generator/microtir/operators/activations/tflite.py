@@ -92,6 +92,9 @@ def write_gelu(node: Node) -> written.Written:
 RELU6 = Moved(types=frozenset({DType.INT8, DType.INT16}), litert_rescales=True, in_input_scale=True)
 """Behaviour for RELU6: tflite-micro clamps in the scale of the input, and copies the integers."""
 
+RELU = Moved(types=frozenset({DType.INT8, DType.INT16}), has_own_scales=True)
+"""Behaviour for RELU: tflite-micro rescales by the first scales, and LiteRT by 0 / 0."""
+
 LOGISTIC = FixedResult(
     DType.INT8,
     DType.INT8,

@@ -38,9 +38,12 @@ class Moved:
         types: those that this is about.
         refused_by_micro: those of them whose scales tflite-micro compares.
         refused_by_litert: those whose scales LiteRT compares.
+        without_micro: those of which tflite-micro has no kernel.
         litert_rescales: whether LiteRT keeps real values, where it does not refuse.
         in_input_scale: whether the operator computes in the scale of its input, and not in that of
             its output, whose zero point pads and whose scale clamps.
+        has_own_scales: whether it rescales between scales of its tensors.  Then this is about
+            scales for each channel alone, of which tflite-micro takes the first ones.
         compared: the inputs whose scales the references compare with that of the output; None for
             all.  Integers of the others are copied by both.
         taken_as_equal: by how much two scales differ at most that tflite-micro takes for equal.
@@ -49,26 +52,30 @@ class Moved:
     types: frozenset[DType] = NARROW
     refused_by_micro: frozenset[DType] = frozenset()
     refused_by_litert: frozenset[DType] = frozenset()
+    without_micro: frozenset[DType] = frozenset()
     litert_rescales: bool = False
     in_input_scale: bool = False
+    has_own_scales: bool = False
     compared: frozenset[int] | None = None
     taken_as_equal: float = 0.0
 
     def by_micro(self, source: TensorType, taken: TensorType) -> UnlikeScales:
-        """Return what tflite-micro does between two scales."""
-        refuses = source.dtype in self.refused_by_micro and not self._is_near(source, taken)
-        return UnlikeScales.REFUSES if refuses else UnlikeScales.COPIES
+        """Return what tflite-micro does between two scales; of those for each channel, the first.
 
-    def _is_near(self, source: TensorType, taken: TensorType) -> bool:
-        one, other = source.quantization, taken.quantization
-        if one is None or other is None or one.zero_points != other.zero_points:
-            return False
-        between = abs(np.float32(one.scale) - np.float32(other.scale))
-        return float(between) <= self.taken_as_equal
+        Args:
+            source: of a tensor of the operator.
+            taken: of the tensor that its scale is compared with.
+        """
+        if source.dtype in self.without_micro:
+            return self.by_litert(source, taken)
+        (one, first), (other, second) = map(_by_micro, (source, taken))
+        is_near = first == second and float(abs(one - other)) <= self.taken_as_equal
+        is_refused = source.dtype in self.refused_by_micro and not is_near
+        return UnlikeScales.REFUSES if is_refused else UnlikeScales.COPIES
 
-    def by_litert(self, dtype: DType) -> UnlikeScales:
-        """Return what LiteRT does."""
-        if dtype in self.refused_by_litert:
+    def by_litert(self, source: TensorType, taken: TensorType) -> UnlikeScales:
+        """Return what LiteRT does, for which scales for each channel are none."""
+        if source.dtype in self.refused_by_litert and _by_litert(source) != _by_litert(taken):
             return UnlikeScales.REFUSES
         return UnlikeScales.RESCALES if self.litert_rescales else UnlikeScales.COPIES
 
@@ -77,14 +84,15 @@ class Moved:
         """Return for which types scales may differ, and who copies integers then."""
         if self.compared is not None:
             return "all but values to pad with else copied as stored"
-        types = ", ".join(
-            dtype.value for dtype in sorted(NARROW, key=_by_name) if self.takes(dtype)
-        )
-        if self.refused_by_litert or self.litert_rescales:
+        if self.has_own_scales:
+            return "the first of several by tflite-micro"
+        taken = sorted(filter(self.takes, NARROW), key=_by_name)
+        who = ""
+        if self.litert_rescales or not self.refused_by_litert.isdisjoint(taken):
             who = " by tflite-micro"
-        else:
-            who = " by LiteRT" if self.refused_by_micro else ""
-        return f"{types} else copied as stored{who}"
+        elif not self.refused_by_micro.isdisjoint(taken):
+            who = " by LiteRT"
+        return f"{', '.join(map(_by_name, taken))} else copied as stored{who}"
 
     def is_compared(self, position: int) -> bool:
         """Return whether a reference compares the scale of an input with that of the output."""
@@ -92,8 +100,23 @@ class Moved:
 
     def takes(self, dtype: DType) -> bool:
         """Return whether a reference takes scales that differ."""
-        refused = self.refused_by_micro & self.refused_by_litert
+        refused = (self.refused_by_micro | self.without_micro) & self.refused_by_litert
         return dtype in self.types - refused
+
+
+_NO_SCALE = (np.float32(0), 0)
+
+
+def _by_micro(tensor: TensorType) -> tuple[np.float32, int]:
+    """Return the scale and zero point that tflite-micro has of a tensor."""
+    quant = tensor.quantization
+    return _NO_SCALE if quant is None else (np.float32(quant.scales[0]), quant.zero_points[0])
+
+
+def _by_litert(tensor: TensorType) -> tuple[np.float32, int]:
+    """Return those that LiteRT has."""
+    quant = tensor.quantization
+    return _NO_SCALE if quant is None or quant.is_per_channel else _by_micro(tensor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +172,5 @@ POOLED = Moved(refused_by_micro=frozenset(QUANTISED), taken_as_equal=1e-6)
 
 
 def copied_by_micro(*types: DType) -> Moved:
-    """Return what is said of types where LiteRT compares scales and tflite-micro does not.
-
-    All others are refused.
-    """
-    return Moved(types=frozenset(types), refused_by_litert=frozenset(types))
+    """Return what is said where LiteRT compares scales, and tflite-micro has kernels of types."""
+    return Moved(refused_by_litert=NARROW, without_micro=NARROW.difference(types))

@@ -49,14 +49,16 @@ class Relabel(Operator):
         by_micro: what tflite-micro does there.
         by_litert: what LiteRT does.
         named: the operator of the model that it is a part of, or the tensor of a subgraph.
-        taken: the quantisation that its integers had before that operator moved them, where the
-            input has none and the output another one.
+        taken: the quantisation that its integers had before that operator moved them, where that
+            was one for each channel.
+        is_told: whether its integers stand for other numbers than in the model if scales differ.
     """
 
     by_micro: unlike_scales.UnlikeScales = unlike_scales.UnlikeScales.COPIES
     by_litert: unlike_scales.UnlikeScales = unlike_scales.UnlikeScales.COPIES
     named: str = field(default="", compare=False)
     taken: Quantization | None = field(default=None, compare=False)
+    is_told: bool = field(default=True, compare=False)
 
 
 SAME_BYTES = (Reshape, Relabel)

@@ -534,11 +534,19 @@ def _mask(axes: Iterable[int]) -> int:
 
 _Code = BuiltinOperator
 _VALUE_COMPARED = Moved(
-    refused_by_micro=frozenset({DType.INT8, DType.UINT8}),
+    refused_by_micro=frozenset({DType.INT8}),
     refused_by_litert=NARROW,
+    without_micro=frozenset({DType.UINT8}),
     compared=frozenset({1}),
 )
 """Rule of PADV2: references compare only the scale of the value, tflite-micro in int8."""
+
+_CONCATENATED = Moved(
+    refused_by_micro=frozenset({DType.INT8}),
+    refused_by_litert=frozenset({DType.INT8, DType.UINT8}),
+    without_micro=frozenset({DType.UINT8}),
+)
+"""Rule of CONCATENATION: scales of int8 are compared; uint8 is rescaled, but not for channels."""
 
 READERS = (
     TfliteReader(movement.Pad, _Code.PAD, pad, inputs=(2, 2), moved=COPIED, write=write_pad),
@@ -551,7 +559,7 @@ READERS = (
         concatenation,
         ConcatenationOptions,
         (1, MANY),
-        moved=Moved(types=frozenset({DType.INT16})),
+        moved=_CONCATENATED,
         write=write_concatenation,
     ),
     TfliteReader(

@@ -165,15 +165,16 @@ def _keeps_scale(node: Node) -> bool:
     return node.inputs[0].type.quant.scales == node.output.type.quant.scales
 
 
+# Who it is, how it reads scales for each channel, and who may compute it.
 _REFUSED_BY = {
-    Numerics.TFLM: ("tflite-micro", Numerics.TFLITE_REF),
-    Numerics.TFLITE_REF: ("LiteRT", Numerics.TFLM),
+    Numerics.TFLM: ("tflite-micro", "the first one", Numerics.TFLITE_REF),
+    Numerics.TFLITE_REF: ("LiteRT", "a scale of 0", Numerics.TFLM),
 }
 
 
 def _check_scales(graph: Graph, numerics: Numerics) -> None:
     """Refuse an operator whose scales the reference compares, and the other one does not."""
-    who, other = _REFUSED_BY[numerics]
+    who, channels, other = _REFUSED_BY[numerics]
     for node in graph.nodes:
         scales = _refused_scales(node, numerics)
         if scales is not None:
@@ -182,9 +183,13 @@ def _check_scales(graph: Graph, numerics: Numerics) -> None:
                 UnlikeScales.RESCALES in (node.op.by_micro, node.op.by_litert)
             )
             does = "rescales" if rescales else "copies integers"
+            what = f"stored with {expected}, and its output has {actual}, which {who} refuses"
+            several = [quant for quant in scales if quant is not None and quant.is_per_channel]
+            if several:
+                does = "computes it"
+                what = f"stored with {quantization_text(several[0])}: {who} reads {channels}"
             raise UnsupportedModelError(
-                f"its integers are stored with {expected}, and its output has {actual}, which {who}"
-                " refuses",
+                f"its integers are {what}",
                 where=f"{node.source} ({brief(name_in_model(node))!r})",
                 legal="one scale and zero point",
                 fix=Fix(

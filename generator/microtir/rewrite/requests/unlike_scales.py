@@ -68,8 +68,9 @@ def _found(node: Node) -> Iterator[tuple[str, Fix]]:
     if not record_of(node.op).has(Trait.STORED) and not is_compared:
         return
     yield from _moved_zero(node)
-    if isinstance(node.op, Relabel) and node.op.taken is not None:
-        yield _copies(node.op.taken, _quantised(node.output)), _fix(node)
+    if isinstance(node.op, Relabel) and (node.op.taken is not None or not node.op.is_told):
+        if node.op.is_told:
+            yield _copies(node.op.taken, _quantised(node.output)), _fix(node)
         return
     data = [t for t in (*node.inputs, *node.outputs) if _quantised(t) is not None]
     other = next((t for t in data if _quantised(t) != _quantised(data[0])), None)
