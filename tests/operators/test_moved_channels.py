@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from microtir import (
+    CompilationConfig,
+    build,
+    export_model_library_format,
+    import_model_library_format,
+)
+from microtir.artifact import read_metadata
+from microtir.codegen.metadata import ChannelQuantizationData
 from microtir.config.enums import Numerics
 from microtir.errors import MicrotirError
 from microtir.frontend import from_tflite
@@ -23,6 +32,7 @@ from microtir.operators.indexing.tflite import GatherOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.rewrite.reference import execute
 from microtir.rewrite.requests.unlike_scales import stored_as_is
+from microtir.support.reading import WrongDataError
 from microtir.writers.tflite import TfliteBuilder
 from tests.execute.cases import compare
 from tests.operators.test_unlike_scales import computed, ran, read
@@ -200,6 +210,26 @@ def test_check_tells_and_headers_state_scales(microtir: Command, tmp_path: Path)
         assert f"#define MOVED_{name}_SCALES {{0.01f, 0.02f, 0.03f}}" in lines
         assert f"#define MOVED_{name}_ZERO_POINTS {{0, 0, 0}}" in lines
         assert f"#define MOVED_{name}_SCALES_AXIS {axis}" in lines
+
+
+@pytest.mark.parametrize(("key", "value"), [("axis", 4), ("axis", 2), ("zero_points", [0, 0])])
+def test_metadata_and_archives_state_scales(tmp_path: Path, key: str, value: object) -> None:
+    """They come back from a file and an archive as they were; damaged ones are refused."""
+    built = build(from_tflite(FOLLOW[2].model()), CompilationConfig(targets="c"))
+    text = built.metadata.text
+    first, second = read_metadata(text.encode()).ports
+    assert first.quantization is second.quantization is None
+    scales = tuple(float(np.float32(scale)) for scale in SCALES)
+    assert first.channel_quantization == ChannelQuantizationData(scales, (0, 0, 0), 3)
+    assert second.channel_quantization == ChannelQuantizationData(scales, (0, 0, 0), 1)
+    archive = tmp_path / "moved.tar"
+    export_model_library_format(built, archive)
+    (again,) = import_model_library_format(archive)
+    assert again.metadata == built.metadata
+    written = json.loads(text)
+    written["ports"][0]["channel_quantization"][key] = value
+    with pytest.raises(WrongDataError, match="has 3 scales"):
+        read_metadata(json.dumps(written).encode())
 
 
 @pytest.mark.tools

@@ -79,7 +79,12 @@ def _check_tensor(tensor: PortData | StateMemberData, place: str) -> int:
 
 
 def _check_port(port: PortData, facts: Metadata, place: str) -> None:
-    size = _check_tensor(port, place)
+    size, several = _check_tensor(port, place), port.channel_quantization
+    if several is not None:
+        extents = [*port.shape[several.axis : several.axis + 1], len(several.zero_points)]
+        if extents != [len(several.scales)] * 2:
+            raise WrongDataError(f"'{place}.channel_quantization' has {len(several.scales)} scales",
+                                 legal="one for each index of 'axis'")  # fmt: skip
     if port.offset is None:
         return
     pools = facts.memory.pools if facts.memory else []

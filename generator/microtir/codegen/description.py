@@ -143,6 +143,13 @@ def _quantization(port: Port | StatePort) -> metadata.QuantizationData | None:
     return metadata.QuantizationData(quantization.scale, quantization.zero_point)
 
 
+def _channels(port: Port) -> metadata.ChannelQuantizationData | None:
+    quant = port.type.quantization
+    if quant is None or quant.axis is None:
+        return None
+    return metadata.ChannelQuantizationData(quant.scales, quant.zero_points, quant.axis)
+
+
 def _port(port: Port, model: ModelInfo) -> metadata.PortData:
     return metadata.PortData(
         kind=port.kind.value,
@@ -157,6 +164,7 @@ def _port(port: Port, model: ModelInfo) -> metadata.PortData:
         quantization=_quantization(port),
         names=port.names,
         aliases=port.aliases,
+        channel_quantization=_channels(port),
     )
 
 

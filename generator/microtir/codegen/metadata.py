@@ -26,6 +26,15 @@ class QuantizationData:
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelQuantizationData:
+    """The scale and zero point of each index of an axis of a tensor."""
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: typed.Natural
+
+
+@dataclass(frozen=True, slots=True)
 class PortData:
     """An input or output: `name` in the model, `member` of the C struct.
 
@@ -34,6 +43,7 @@ class PortData:
     `row_bytes` is the size of a row where functions of the caller hand it over row by row.
     `names` are what the values of an output are places in, and `aliases` other names by which users
     know it; the text has neither where it is empty.
+    The text has `channel_quantization` if there are several scales, and `quantization` is null then.
     """
 
     kind: typed.Text
@@ -48,6 +58,7 @@ class PortData:
     quantization: QuantizationData | None
     names: tuple[typed.Text, ...] = ()
     aliases: tuple[typed.Text, ...] = ()
+    channel_quantization: ChannelQuantizationData | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +388,7 @@ class Metadata:
         if self.images == 1:
             del facts["images"]
         for port in facts["ports"]:
-            for key in ("names", "aliases"):
+            for key in ("names", "aliases", "channel_quantization"):
                 if not port[key]:
                     del port[key]
         return facts

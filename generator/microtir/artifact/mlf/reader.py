@@ -204,4 +204,7 @@ def _port(port: PortData, memory: MemoryData) -> Port:
 def _type(tensor: PortData | StateMemberData) -> TensorType:
     quant = tensor.quantization
     quantization = Quantization((quant.scale,), (quant.zero_point,)) if quant else None
+    if isinstance(tensor, PortData) and tensor.channel_quantization is not None:
+        several = tensor.channel_quantization
+        quantization = Quantization(several.scales, several.zero_points, several.axis)
     return TensorType(tuple(tensor.shape), DType(tensor.dtype), quantization)
