@@ -43,7 +43,7 @@ class PortData:
     `row_bytes` is the size of a row where functions of the caller hand it over row by row.
     `names` are what the values of an output are places in, and `aliases` other names by which users
     know it; the text has neither where it is empty.
-    The text has `channel_quantization` if there are several scales, and `quantization` is null then.
+    The text has `channel_quantization` where there are several scales; `quantization` is null then.
     """
 
     kind: typed.Text

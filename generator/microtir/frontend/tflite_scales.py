@@ -124,7 +124,7 @@ class OneScale:
 
 
 _Done = tuple[UnlikeScales, UnlikeScales]
-"""What tflite-micro and LiteRT do."""
+"""Treatment by tflite-micro and by LiteRT."""
 
 
 def _done(node: Node, moved: Moved, target: TensorType) -> dict[Tensor, _Done]:
