@@ -164,7 +164,8 @@ _FOR_A_BOARD = ("--board", "mps2_an386", "--project-type", "baremetal")
 @pytest.mark.parametrize(
     "verb",
     [("compile", "-f", "project", *_FOR_A_BOARD), ("micro", "create-project", *_FOR_A_BOARD),
-     ("package", "--format", "single-header", "--target", "cortex-m4")],
+     ("package", "--format", "single-header", "--target", "cortex-m4"),
+     ("evidence", *(f"--without={part}" for part in ("check", "coverage", "misra")))],
 )  # fmt: skip
 def test_projects_and_packages_are_made_of_integers(
     microtir: Command, tmp_path: Path, samples: dict[str, Array], verb: tuple[str, ...]
@@ -179,7 +180,7 @@ def test_projects_and_packages_are_made_of_integers(
     assert "accuracy" in result.out and result.out.count("worst") == 1
     alone = microtir(*verb, FLOAT, "--layer", "dense*=16x8", "-o", output)
     assert "--layer has no effect without --quantise" in alone.diagnostic
-    if verb[0] != "compile":
+    if verb[0] in ("micro", "package"):
         several = microtir(*verb, FLOAT, FLOAT, "--quantise", path, "-o", output)
         assert "--quantise takes one model only" in several.diagnostic
     if verb[0] == "micro":

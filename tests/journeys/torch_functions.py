@@ -539,6 +539,8 @@ _SHAPES: Mapping[str, Draw] = MappingProxyType(
         "slice_scatter": _on(
             lambda d: d.torch.slice_scatter(d.y, d.y.narrow(d.axis, 0, 1), d.axis, 1, 2)
         ),
+        "swapaxes": _on(lambda d: d.torch.swapaxes(d.y, axis0=d.axis, axis1=d.order[0])),
+        "pdist": _on(lambda d: d.torch.pdist(d.y, float(d.count)), 2, 2),
     }
 )
 

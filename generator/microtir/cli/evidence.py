@@ -14,12 +14,14 @@ from microtir.cli.model import Model
 from microtir.cli.output import write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.quantise_options import with_quantiser
+from microtir.cli.quantised import print_cost_below
 from microtir.cli.quantiser import Quantiser
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from microtir.evidence import Evidence
+    from microtir.quantise.summary import Summary
 
 _WHERE = "microtir evidence"
 
@@ -68,15 +70,19 @@ def evidence(
         built = build_model(model, config, progress, board, None, quantiser)
         contents = evidence_of(built.artifact, without or (), progress.show)
         write_folder(output, contents.files, force=force)
-    _print(contents, output, as_json=as_json)
+        price = built.quantised.summary() if built.quantised else None
+    _print(contents, price, output, as_json=as_json)
     return ExitCode.DONE if contents.holds else ExitCode.ANSWER_IS_NO
 
 
-def _print(contents: Evidence, folder: Path, *, as_json: bool) -> None:
+def _print(contents: Evidence, price: Summary | None, folder: Path, *, as_json: bool) -> None:
     if as_json:
         parts = {p.name: {"result": p.result, "holds": p.holds} for p in contents.parts}
-        write_json({"output": str(folder), "files": sorted(contents.files), "parts": parts})
+        paid = {} if price is None else {"quantisation": price.to_dict()}
+        write_json({"output": str(folder), "files": sorted(contents.files), "parts": parts, **paid})
         return
     write(f"{len(contents.files)} files in {folder}; begin with README.md")
     rows = [(p.name, "yes" if p.holds else "no", p.result) for p in contents.parts]
     write_table(("part", "holds", "result"), rows)
+    if price is not None:
+        print_cost_below(price)

@@ -117,7 +117,7 @@ def _linked(link: Any) -> bytes:
 def test_links_and_arrays_elsewhere_are_refused(tmp_path: Path) -> None:
     """Nothing outside of the file is opened: links, virtual arrays, external ones."""
     for link in (h5py.ExternalLink(str(tmp_path / "other.h5"), "/x"), h5py.SoftLink("/layers")):
-        with pytest.raises(ModelFileError, match="a link to another place"):
+        with pytest.raises(ModelFileError, match="a link to another object or file"):
             from_keras(_linked(link))
     layout = h5py.VirtualLayout((3, 2), "f4")
     layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "x", (3, 2))
@@ -139,7 +139,7 @@ def test_huge_and_filtered_arrays_are_refused() -> None:
     """A few bytes can state an array of any size, and a filter makes one of them."""
     for arguments, what in (
         ({"shape": (1 << 30, 4), "dtype": "f4"}, "have room"),
-        ({"data": np.zeros((3, 2), np.float32), "compression": "gzip"}, "through a filter"),
+        ({"data": np.zeros((3, 2), np.float32), "compression": "gzip"}, "use HDF5 filters"),
     ):
         stream = io.BytesIO()
         with h5py.File(stream, "w") as file:
@@ -154,10 +154,10 @@ def test_huge_and_filtered_arrays_are_refused() -> None:
         ({"class_name": "Lambda", "config": {"name": "f", "function": ["4wEA", None, None]}},
          "holds code"),
         ({"class_name": "Mine", "module": "own.layers", "registered_name": "own>Mine",
-          "config": {"name": "m"}}, "not one of Keras"),
+          "config": {"name": "m"}}, "not a layer of Keras"),
         ({"class_name": "Dense", "module": "builtins", "config": {"name": "d"}},
-         "not one of Keras"),
-        ({"class_name": "TextVectorization", "config": {"name": "t"}}, "looks values up"),
+         "not a layer of Keras"),
+        ({"class_name": "TextVectorization", "config": {"name": "t"}}, "looks up values"),
         ({"class_name": "Dense", "config": {"name": "d", "units": 2, "dtype": {
             "class_name": "QuantizedDTypePolicy", "config": {"name": "int8_from_float32"}}}},
          "quantised by Keras"),

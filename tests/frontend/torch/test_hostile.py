@@ -66,7 +66,7 @@ ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
     "an absurd size": ({"sizes": [{"as_int": 1 << 62}, {"as_int": 3}]}, "'sizes'"),
     "repeated elements": (
         {"sizes": [{"as_int": 1 << 20}, {"as_int": 1 << 20}],
-         "strides": [{"as_int": 0}, {"as_int": 0}]}, "does not hold",
+         "strides": [{"as_int": 0}, {"as_int": 0}]}, "more than is allowed",
     ),
     "a symbol": ({"sizes": [{"as_expr": {"expr_str": "Symbol('s0')"}}] * 2}, "'sizes'"),
     "a truth value": ({"sizes": [{"as_int": True}, {"as_int": 3}]}, "'sizes'"),
@@ -76,7 +76,7 @@ ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
     "complex numbers": ({"dtype": 10}, "complex64"),
     "an unknown type": ({"dtype": 77}, "number 77"),
     "a type that is none": ({"dtype": "float"}, "'dtype'"),
-    "no such member": ({"path_name": "../../etc/passwd"}, "does not hold it"),
+    "no such member": ({"path_name": "../../etc/passwd"}, "does not contain it"),
     "no name": ({"path_name": None}, "'path_name'"),
 }  # fmt: skip
 
@@ -153,10 +153,10 @@ PROGRAMS: dict[str, tuple[Callable[[Any], None], str]] = {
     "no target": (lambda d: _node(d).pop("target"), "'target' is missing"),
     "an unknown operator": (lambda d: _node(d).update(target="my::op"), "my::op is not supported"),
     "a value before it is computed": (
-        lambda d: _node(d)["inputs"][0]["arg"].update(ref("z")), "computed nowhere before",
+        lambda d: _node(d)["inputs"][0]["arg"].update(ref("z")), "has no earlier node",
     ),
     "an argument twice": (
-        lambda d: _node(d)["inputs"].append(_node(d)["inputs"][0]), "is there twice",
+        lambda d: _node(d)["inputs"].append(_node(d)["inputs"][0]), "occurs twice",
     ),
     "an argument of later versions": (
         lambda d: _node(d)["inputs"].append({"name": "new", "arg": {"as_int": 1}}), "'new'",
@@ -174,7 +174,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], None], str]] = {
         lambda d: d["graph_module"]["graph"]["tensor_values"]["y"].update(
             sizes=[{"as_int": 1}, {"as_int": 7}]
         ),
-        "which the file says",
+        "as the file states",
     ),
     "a size that is code": (
         lambda d: d["graph_module"]["graph"]["tensor_values"]["x"].update(
@@ -189,7 +189,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], None], str]] = {
         lambda d: d["graph_module"]["signature"]["output_specs"][0]["user_output"].update(
             arg=ref("nothing")
         ),
-        "computed nowhere",
+        "has no earlier node",
     ),
     "a script object": (
         lambda d: d["graph_module"]["signature"]["input_specs"].insert(
@@ -276,7 +276,7 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "compiled": (
         lambda: zipped({"archive_format": b"pt2", "data/aotinductor/model/m.so": b""}),
-        "a compiled program alone",
+        "only a compiled program",
     ),
     "with two programs": (
         lambda: zipped({**layer().members(), "models/other.json": b"{}"}), "2 programs",

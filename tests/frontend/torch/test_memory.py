@@ -155,7 +155,7 @@ def test_memory_that_strides_decide_about_is_refused() -> None:
     program.add("aten.flatten.using_ints", "flat", (4,), self="a")
     program.add("aten.relu_.default", "b", (4,), self="flat")
     program.outputs = [program.add("aten.relu.default", "c", (2, 2), self="a")]
-    assert refused(program).what == "'a' may share memory with what was written to in place"
+    assert refused(program).what == "'a' may share memory with a tensor that was changed in place"
     program.nodes.pop()
     program.outputs = ["b"]
     assert not check(program.archive())
@@ -186,7 +186,7 @@ def test_a_write_of_another_shape_is_refused() -> None:
     program = TorchProgram({"x": ((2, 2), "float32")}, {"kept": np.ones(2, np.float32)})
     program.add("aten.copy_.default", "c", (2,), self="b_kept", src="x")
     program.outputs = [program.add("aten.relu.default", "y", (2, 2), self="x")]
-    assert refused(program).what == "it writes (2, 2) to a tensor of (2,)"
+    assert refused(program).what == "it writes a value of shape (2, 2) to a tensor of shape (2,)"
 
 
 @pytest.mark.parametrize(
@@ -206,10 +206,10 @@ def test_strides_of_rows(sizes: list[int], strides: list[int]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"size": [4, 6], "stride": [5, 1]}, "strides that depend"),
+        ({"size": [4, 6], "stride": [5, 1]}, "its strides depend"),
         ({"size": [4], "stride": [5, 1]}, "sizes (4,) and strides (5, 1)"),
         ({"size": [4], "stride": [-1]}, "sizes (4,) and strides (-1,)"),
-        ({"size": [4], "stride": [1], "storage_offset": 2}, "strides that depend"),
+        ({"size": [4], "stride": [1], "storage_offset": 2}, "its strides depend"),
         ({"size": [1 << 20, 1 << 20], "stride": [0, 0]}, "the shape (1048576, 1048576)"),
     ],
 )  # fmt: skip
@@ -230,3 +230,20 @@ def test_dropout_in_place_is_none_at_inference() -> None:
     ]
     (result,) = run(read(program), {"x": X}).values()
     assert np.array_equal(result, -X)
+
+
+@pytest.mark.parametrize(
+    ("operator", "names"),
+    [("transpose.int", "dim"), ("swapdims.default", "dim"), ("swapaxes.default", "axis")],
+)
+def test_axes_that_change_places_are_views(operator: str, names: str) -> None:
+    """The schema of swapaxes calls its axes otherwise than those of the other operators."""
+    program = TorchProgram({"x": (X.shape, "float32")})
+    program.add("aten.neg.default", "n", X.shape, self="x")
+    axes = {f"{names}0": 0, f"{names}1": -1}
+    program.add(f"aten.{operator}", "turned", X.shape[::-1], self="n", **axes)
+    program.add("aten.relu_.default", "y", X.shape[::-1], self="turned")
+    program.outputs = [program.add("aten.clone.default", "z", X.shape, self="n"), "y"]
+    own, turned = run(read(program), {"x": X}).values()
+    assert np.array_equal(own, np.maximum(-X, 0))
+    assert np.array_equal(turned, own.T)

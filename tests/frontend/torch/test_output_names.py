@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from microtir.errors import ModelFileError
-from microtir.frontend import from_torch
+from microtir.frontend import check, from_torch
 from tests.support.torch_programs import TorchProgram, zipped
 
 LEAF: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
@@ -60,7 +60,7 @@ def test_names(spec: dict[str, Any] | None, wanted: list[str]) -> None:
 
 def test_another_number_of_outputs_is_refused() -> None:
     """The file contradicts itself."""
-    with pytest.raises(ModelFileError, match="it has 3 outputs, and 2 by the form"):
+    with pytest.raises(ModelFileError, match="it has 3 outputs, but describes 2 results"):
         names(PAIR, 3, {})
 
 
@@ -71,3 +71,13 @@ def test_a_nest_without_end_is_refused() -> None:
         spec = tree("builtins.tuple", None, spec)
     with pytest.raises(ModelFileError, match="16 deep"):
         names(spec, 1, {})
+
+
+def test_outputs_without_elements_are_refused() -> None:
+    """Each of them by its name, beside others, too: outputs that are left out would move these."""
+    program = TorchProgram({"x": ((2, 3), "float32")})
+    program.out_spec = json.dumps([1, PAIR])
+    none = program.add("aten.slice.Tensor", "none", (0, 3), self="x", dim=0, start=2, end=2)
+    program.outputs = [none, program.add("aten.relu.default", "y", (2, 3), self="x")]
+    (problem,) = check(program.archive())
+    assert problem.what == "the output 'output_0' has the shape (0, 3), which has no elements"

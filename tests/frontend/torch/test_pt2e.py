@@ -271,14 +271,14 @@ def refusal(program: TorchProgram, **changes: object) -> MicrotirError:
 
 
 CHANGES: Mapping[str, tuple[dict[str, object], str]] = {
-    "a scale of 0": ({"scale": {"as_float": 0.0}}, "no finite number above 0"),
-    "no number": ({"scale": {"as_float": "NaN"}}, "no finite number above 0"),
-    "an infinite scale": ({"scale": {"as_float": "Infinity"}}, "no finite number above 0"),
-    "a negative scale": ({"scale": {"as_float": -1.0}}, "no finite number above 0"),
+    "a scale of 0": ({"scale": {"as_float": 0.0}}, "not a finite number above 0"),
+    "no number": ({"scale": {"as_float": "NaN"}}, "not a finite number above 0"),
+    "an infinite scale": ({"scale": {"as_float": "Infinity"}}, "not a finite number above 0"),
+    "a negative scale": ({"scale": {"as_float": -1.0}}, "not a finite number above 0"),
     "a zero point outside": ({"zero_point": {"as_int": 200}}, "a zero point"),
     "an empty range": ({"quant_min": {"as_int": 127}}, "its range is 127 to 127"),
     "a range outside": ({"quant_max": {"as_int": 300}}, "its range is -128 to 300"),
-    "floats": ({"dtype": {"as_scalar_type": 7}}, "no type that is one"),
+    "floats": ({"dtype": {"as_scalar_type": 7}}, "no integer type"),
     "a computed scale": ({"scale": {"as_tensor": {"name": "x"}}}, "computes its 'scale'"),
 }
 

@@ -95,7 +95,7 @@ def _member(archive: zipfile.ZipFile, name: str, most: int, file: str) -> bytes:
     entries = [entry for entry in archive.infolist() if entry.filename == name]
     if len(entries) != 1:
         raise ModelFileError(
-            f"the archive has {len(entries) or 'no'} members {name!r}", where=file,
+            f"the archive has {len(entries) or 'no'} members with the name {name!r}", where=file,
             legal=f"{_CONFIG} and {_WEIGHTS}, each once", fix=SAVE_AGAIN,
         )  # fmt: skip
     most = most if entries[0].compress_type == zipfile.ZIP_STORED else max(most, _MOST_PACKED)

@@ -256,7 +256,9 @@ def _old_call(node: Json, where: str) -> Call:
     for entry in entries if isinstance(entries, list) else [None]:
         result = _old_result(entry)
         if result is None or not isinstance(entry, list):
-            raise ModelFileError("its call names no result", where=where, fix=SAVE_AGAIN)
+            raise ModelFileError(
+                "a call in it does not name the result that it takes", where=where, fix=SAVE_AGAIN
+            )
         results.append(result)
         if len(entry) > 3 and isinstance(entry[3], dict):
             named |= {key: _old_argument(value) for key, value in entry[3].items()}
@@ -285,7 +287,9 @@ def _argument(value: Json, where: str) -> Argument:
         history = config.get("keras_history")
         result = _old_result(history)
         if result is None:
-            raise ModelFileError("its call names no result", where=where, fix=SAVE_AGAIN)
+            raise ModelFileError(
+                "a call in it does not name the result that it takes", where=where, fix=SAVE_AGAIN
+            )
         return result
     if value.get("class_name") == "__tuple__" and isinstance(value.get("items"), list):
         return _argument(value["items"], where)

@@ -206,7 +206,8 @@ class KerasGraph:
         if len(self._place) > _MOST_DEPTH or self._calls > _MOST_CALLS:
             raise UnsupportedModelError(
                 "its models are nested too deep", where=where,
-                legal=f"{_MOST_DEPTH} deep, {_MOST_CALLS} calls of layers", fix=SAVE_AGAIN,
+                legal=f"at most {_MOST_DEPTH} levels and {_MOST_CALLS} calls of layers",
+                fix=SAVE_AGAIN,
             )  # fmt: skip
         if record.inner is not None:
             self._place, outer = (*self._place, record.name), self._place
@@ -304,7 +305,7 @@ def _filled(
     if isinstance(argument, Result):
         results = values[argument.layer, argument.call]
         if results is None:
-            raise UnreadValueError("it follows from what could not be read", where=where)
+            raise UnreadValueError("it depends on a part that could not be read", where=where)
         if argument.port >= len(results):
             raise ModelFileError(
                 f"it takes result {argument.port} of {brief(argument.layer)!r}", where=where,
@@ -347,7 +348,7 @@ def _order(
         }
         missing = sorted(needed - done, reverse=True)
         if missing and key in begun:
-            raise ModelFileError(f"{brief(key[0])!r} needs its own result", where=where,
+            raise ModelFileError(f"{brief(key[0])!r} depends on its own result", where=where,
                                  fix=SAVE_AGAIN)  # fmt: skip
         if missing:
             begun.add(key)

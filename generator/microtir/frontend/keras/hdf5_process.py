@@ -68,7 +68,7 @@ def _content(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
                 if inner in _NOT_OF_LAYERS:
                     continue
                 if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                    raise ModelFileError("it is a link to another place", where=inner,
+                    raise ModelFileError("it is a link to another object or file", where=inner,
                                          legal="groups and arrays")  # fmt: skip
                 _check_count(len(groups) + len(arrays), depth, inner)
                 entry = group[name]
@@ -78,15 +78,15 @@ def _content(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
                 elif isinstance(entry, h5py.Group):
                     remaining.append((inner, entry, depth + 1))
                 if budget < 0:
-                    raise ModelFileError("its arrays are more than the file holds", where=inner)
+                    raise ModelFileError("its arrays are larger than the file", where=inner)
     return groups, arrays
 
 
 def _check_count(count: int, depth: int, where: str) -> None:
     if count >= _MOST_OBJECTS or depth >= _MOST_DEPTH:
         raise ModelFileError(
-            "the file has too many groups and arrays, or groups that hold themselves", where=where,
-            legal=f"at most {_MOST_OBJECTS}, nested {_MOST_DEPTH} deep",
+            "the file has too many groups and arrays, or groups that contain themselves",
+            where=where, legal=f"at most {_MOST_OBJECTS}, nested {_MOST_DEPTH} deep",
         )  # fmt: skip
 
 
@@ -103,8 +103,8 @@ def _array(dataset: h5py.Dataset, size: int, where: str) -> np.ndarray[Any, Any]
         is_elsewhere = stored.get_layout() == h5d.VIRTUAL or stored.get_external_count() > 0
         if is_elsewhere or stored.get_nfilters() > 0:
             raise ModelFileError(
-                f"its numbers {'are in other files' if is_elsewhere else 'went through a filter'}",
-                where=where, legal="arrays that are stored as they are",
+                f"its numbers {'are in other files' if is_elsewhere else 'use HDF5 filters'}",
+                where=where, legal="arrays in this file, without compression or other filters",
             )  # fmt: skip
         dtype = dataset.dtype
         is_plain = dataset.shape is not None and dtype.kind in "fiub"

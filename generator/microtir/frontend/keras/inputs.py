@@ -32,7 +32,7 @@ def input_values(model: ModelRecord, config: Mapping[str, Json], file: str) -> I
         for port in model.inputs:
             layer = layers.get(port.result.layer)
             if layer is None:
-                raise ModelFileError(f"the input {brief(port.name)!r} is not a layer", where=file,
+                raise ModelFileError(f"the input {brief(port.name)!r} names no layer", where=file,
                                      fix=SAVE_AGAIN)  # fmt: skip
             yield _value(port.name, layer, file)
         return

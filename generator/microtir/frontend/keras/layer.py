@@ -105,7 +105,9 @@ class KerasLayer:
             return self.node.constant(np.array(value, np.float32))
         if isinstance(value, Mapping) and value.get("class_name") in ("__numpy__", "__tensor__"):
             return self._stored(value.get("config"))
-        raise self.malformed(f"an argument is {brief(str(type(value).__name__))}", "a tensor")
+        raise self.malformed(
+            f"an argument has the type {brief(str(type(value).__name__))}", "a tensor"
+        )
 
     def _stored(self, config: Operand) -> Tensor:
         """Return an array that the configuration holds; integers are int32."""

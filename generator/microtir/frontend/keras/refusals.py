@@ -13,11 +13,11 @@ _CODE = (
     "write it with layers of Keras (Rescaling, Reshape, Permute, Activation, Add, Multiply, …) or"
     " functions of keras.ops, or compute it in the application"
 )
-_TEXT = "look texts up in the application, and give the model their numbers"
+_TEXT = "look up texts in the application, and pass their numbers to the model"
 _IMAGE = "adjust images in the application"
-_SIGNAL = "compute the spectrum in the application, and give the model its frames"
+_SIGNAL = "compute the spectrum in the application, and pass its frames to the model"
 _CROP = "use CenterCrop"
-_REVERSIBLE = "use Embedding, and Dense for the way back"
+_REVERSIBLE = "use two layers: Embedding, and Dense for the projection to the vocabulary"
 _OTHER = "replace the layer, or compute it in the application"
 
 _CODE_LAYERS = ("Lambda", "TFSMLayer", "JaxLayer", "FlaxLayer", "TorchModuleWrapper",
@@ -29,12 +29,12 @@ _SIGNAL_LAYERS = ("MelSpectrogram", "STFTSpectrogram")
 
 REFUSED: Mapping[str, tuple[str, str]] = MappingProxyType({
     **dict.fromkeys(_CODE_LAYERS, ("it holds code, which is never run", _CODE)),
-    **dict.fromkeys(_TEXT_LAYERS, ("it looks values up in a table, or hashes them", _TEXT)),
+    **dict.fromkeys(_TEXT_LAYERS, ("it looks up values in a table, or hashes them", _TEXT)),
     **dict.fromkeys(_IMAGE_LAYERS, ("it depends on the whole range of each image", _IMAGE)),
     **dict.fromkeys(_SIGNAL_LAYERS, ("it computes a spectrum", _SIGNAL)),
     "RandomCrop": ("it changes the size of images while training, and not at inference", _CROP),
-    "MaxNumBoundingBoxes": ("it works on boxes, which are no tensors of a model", _OTHER),
-    "ReversibleEmbedding": ("it is two layers, by how it is called", _REVERSIBLE),
+    "MaxNumBoundingBoxes": ("it works on boxes, which are not tensors of a model", _OTHER),
+    "ReversibleEmbedding": ("it computes one of two functions, depending on the call", _REVERSIBLE),
 })  # fmt: skip
 """Reasons for which layers of Keras are refused, and what to do, by their classes."""
 
@@ -46,7 +46,7 @@ def unknown_layer(record: LayerRecord, where: str) -> UnsupportedModelError:
     if record.is_of_user:
         title = record.registered or record.kind
         return UnsupportedModelError(
-            f"the class {brief(title)!r} is not one of Keras: it is code, which is never run",
+            f"the class {brief(title)!r} is not a layer of Keras: it is code, which is never run",
             where=where, legal="layers of Keras", fix=_CODE,
         )  # fmt: skip
     reason, fix = REFUSED.get(record.kind, ("it is not supported", _OTHER))

@@ -142,7 +142,7 @@ class NamedWeights:
         for _, path in self.entries:
             if path not in self.file.arrays:
                 raise ModelFileError(
-                    "a layer lists it, and the file does not have it",
+                    "a layer refers to it, but the file does not contain it",
                     where=f"{self.file.file}: {path!r}", fix=SAVE_AGAIN,
                 )  # fmt: skip
         return tuple(self.file.arrays[path] for _, path in self.entries)

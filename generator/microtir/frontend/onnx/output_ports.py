@@ -53,7 +53,7 @@ class OutputPorts:
         produced = {tensor for node in self._parts.nodes for tensor in node.outputs}
         for name, tensor in results:
             if tensor.type.elements == 0:
-                empty.append(_empty_output(name, tensor.shape, self._file))
+                empty.append(empty_output(name, tensor.shape, self._file))
                 continue
             own = Tensor(self._port_name(name, tensor, inputs), tensor.type)
             if tensor in produced and tensor not in renamed:
@@ -77,7 +77,8 @@ class OutputPorts:
         return self._parts.tensor_names.take(name)
 
 
-def _empty_output(name: str, shape: tuple[int, ...], file: str) -> UnsupportedModelError:
+def empty_output(name: str, shape: tuple[int, ...], file: str) -> UnsupportedModelError:
+    """Return the error for an output that no caller could read."""
     return UnsupportedModelError(
         f"the output {brief(name)!r} has the shape {shape}, which has no elements",
         where=file,

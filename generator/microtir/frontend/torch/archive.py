@@ -45,9 +45,9 @@ class _Room:
         self.left -= count
         if count > MAX_TENSOR_BYTES or self.left < 0:
             raise ModelFileError(
-                f"it takes {count} bytes, which the archive does not hold",
+                f"it takes {count} bytes, which is more than is allowed",
                 where=where,
-                legal=f"{MAX_TENSOR_BYTES} for a tensor, {_BYTES_EACH} for a byte of the archive",
+                legal=f"{MAX_TENSOR_BYTES} a tensor, {_BYTES_EACH} for each byte of the archive",
                 fix="save the model again",
             )
 
@@ -109,7 +109,7 @@ class Archive:
         where = f"{self.file}: {folder} {brief(name)!r}"
         entry = self._table(folder).get(name)
         if entry is None:
-            raise ModelFileError("the archive does not hold it", where=where, fix=_NEWER)
+            raise ModelFileError("the archive does not contain it", where=where, fix=_NEWER)
         if entry.flag("use_pickle", False) or not isinstance(entry.fields["tensor_meta"], dict):
             raise UnsupportedModelError(
                 "it is a pickled object of Python, which could run any code",
@@ -138,7 +138,7 @@ class Archive:
         member = self.members.get(name)
         where = f"{self.file}: {brief(name)}"
         if member is None:
-            raise ModelFileError("the archive does not hold it", where=where, fix=_NEWER)
+            raise ModelFileError("the archive does not contain it", where=where, fix=_NEWER)
         if member.file_size > most:
             raise ModelFileError(
                 f"it has {member.file_size} bytes", where=where, legal=f"at most {most}"
@@ -158,7 +158,7 @@ class Archive:
                 where=self.file, legal="one program", fix=_SAVE,
             )  # fmt: skip
         is_compiled = any(name.startswith("data/aotinductor/") for name in self.members)
-        what = "it holds a compiled program alone" if is_compiled else "it holds no program"
+        what = "it holds only a compiled program" if is_compiled else "it holds no program"
         return ModelFileError(
             what, where=self.file, legal="models/model.json in the archive", fix=_NEWER
         )
@@ -189,7 +189,7 @@ def open_archive(data: bytes, file: str) -> Archive:
     if len({entry.filename.partition("/")[0] for entry in entries}) != 1 or len(members) < len(
         entries
     ):
-        raise _damaged("its members are not all in one folder, or one is there twice", file)
+        raise _damaged("its members are not all in one folder, or one occurs twice", file)
     archive = Archive(file, members, "<", container, len(data), _Room(_BYTES_EACH * len(data)))
     order = archive._read("byteorder", 16) if "byteorder" in members else b"little"
     if order not in (b"little", b"big"):
@@ -220,8 +220,8 @@ def _strided(data: bytes, meta: Record, order: Literal["<", ">"], where: str, ro
     size = np.dtype(stored.held).itemsize
     if count and (last + 1) * size > len(data):
         raise ModelFileError(
-            f"its last element is number {last} of a member of {len(data)} bytes", where=where,
-            legal=f"elements of {size} bytes within the member", fix="save the model again",
+            f"its last element has the index {last} in a member of {len(data)} bytes", where=where,
+            legal=f"elements of {size} bytes that lie in the member", fix="save the model again",
         )  # fmt: skip
     room.take(count * max(size, stored.dtype.bytes), where)
     if not count:

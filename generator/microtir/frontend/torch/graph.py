@@ -11,7 +11,7 @@ from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.emitter import GraphParts
 from microtir.frontend.onnx.file import FileValue
 from microtir.frontend.onnx.node import UnreadValueError
-from microtir.frontend.onnx.output_ports import OutputPorts
+from microtir.frontend.onnx.output_ports import OutputPorts, empty_output
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.frontend.torch.archive import Archive
 from microtir.frontend.torch.input_sizes import file_values, symbols_of_inputs
@@ -169,8 +169,8 @@ class GraphReader:
             raise UnsupportedModelError(
                 f"its input {brief(spec.title)!r} is of the kind {brief(spec.kind)}",
                 where=self._file,
-                legal="parameters, buffers, constant tensors, and tensors that a caller gives",
-                fix="keep objects of Python and of TorchScript out of the model",
+                legal="parameters, buffers, constant tensors, and tensors that a caller passes",
+                fix="remove Python and TorchScript objects from the model",
             )
         is_saved = spec.kind == "parameter" or (spec.kind == "buffer" and spec.is_saved)
         take = self._archive.weight if is_saved else self._archive.constant
@@ -234,7 +234,9 @@ class GraphReader:
         outputs = (spec for spec in self._program.outputs if spec.kind == "user_output")
         for name, spec in zip(names, outputs, strict=True):
             value = self._value(spec.value, nodes)
-            if isinstance(value, Tensor):
+            if isinstance(value, Tensor) and value.type.elements == 0:
+                self.problems.append(empty_output(name, value.shape, self._file))
+            elif isinstance(value, Tensor):
                 yield name, value
             elif value is not None:
                 self.problems.append(_no_tensor(name, spec, self._file))
@@ -242,10 +244,10 @@ class GraphReader:
 
 def _no_tensor(name: str, spec: OutputSpec, file: str) -> ModelFileError | UnsupportedModelError:
     return UnsupportedModelError(
-        f"the output {brief(name)!r} is {spec.value!r}",
+        f"the output {brief(name)!r} is {spec.value!r}, which is not a tensor",
         where=file,
         legal="outputs that are tensors",
-        fix="return tensors alone from forward()",
+        fix="return only tensors from forward()",
     )
 
 
@@ -254,6 +256,6 @@ def _is_written(name: str, kind: str, file: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"the program writes in place to {brief(name)!r}, {what}",
         where=file,
-        legal="writes to buffers, which become states, and to what the program computes",
+        legal="writes to buffers, which become states, and to tensors that the program computes",
         fix="call .clone() on it first, or keep the value in a buffer (register_buffer)",
     )

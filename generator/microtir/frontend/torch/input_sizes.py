@@ -79,7 +79,7 @@ def _open_extent(size: Expression) -> int | str:
 
 def _no_tensor(name: str, file: str) -> UnsupportedModelError:
     return UnsupportedModelError(
-        f"its input {name} is a number that a caller gives",
+        f"its input {name} is a number, not a tensor",
         where=file,
         legal="inputs that are tensors",
         fix="export the model with the number as a constant, or as a tensor",
@@ -97,7 +97,7 @@ def _other_type(name: str, dtype: OtherType, file: str) -> UnsupportedModelError
 
 def _contradiction(name: str, extent: int, wanted: int, file: str) -> MicrotirError:
     return UsageError(
-        f"an extent of it is {extent}, and {wanted} by what other inputs have",
+        f"one of its extents is {extent}, but the shapes of other inputs require {wanted}",
         where=f"{file}: input {brief(name)!r}",
         fix=Fix("correct `input_shapes`", "correct --input-shapes"),
     )
@@ -112,5 +112,5 @@ def _out_of_range(
         f"dimension {brief(name)!r} has the extent {extent}",
         where=file,
         legal=f"from {least} {end}, as the model was exported",
-        fix=Fix(f"give it one: dims={{{name!r}: {least}}}", f"give it one: --dim {name}={least}"),
+        fix=Fix(f"set it: dims={{{name!r}: {least}}}", f"set it: --dim {name}={least}"),
     )

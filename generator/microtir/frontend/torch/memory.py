@@ -94,7 +94,7 @@ class Memory:
         """
         if self.owner(name) in self.doubtful:
             raise UnsupportedModelError(
-                f"{brief(name)!r} may share memory with what was written to in place",
+                f"{brief(name)!r} may share memory with a tensor that was changed in place",
                 where=where,
                 legal="writes to tensors, and to views of them: select, slice, view, transpose",
                 fix="write .clone() before the tensor is changed, or compute a new one",
@@ -159,9 +159,9 @@ def with_part(node: TorchNode, whole: Tensor, places: Array, part: Tensor) -> Te
     flat = places.reshape(-1)
     if len(np.unique(flat)) < flat.size:
         raise node.unsupported(
-            "it writes in place to a tensor whose elements lie in the same place",
-            "memory with a place for each element",
-            "write .clone() behind expand() before the tensor is changed",
+            "it writes in place to a tensor whose elements share memory",
+            "a tensor with separate memory for each element",
+            "write .clone() after expand() before the tensor is changed",
         )
     if flat.size == whole.type.elements:
         if (flat == np.arange(flat.size)).all():
@@ -215,8 +215,8 @@ def places_of(value: TorchValue, view: View, node: TorchNode) -> Array:
     result = value[view.position] if isinstance(value, tuple) else value
     if not isinstance(result, Tensor) or result.data is None:
         raise node.unsupported(
-            "it writes in place to elements that are not known",
-            "views by numbers that are known while compiling",
+            "it writes in place to elements whose positions are computed",
+            "views whose indices are constants",
             "compute a new tensor instead",
         )
     return result.data

@@ -166,10 +166,12 @@ class NodeReader:
         name = first_name(node)
         old = None if name is None else scope.values.get(name)
         if name is None or not isinstance(value, Tensor) or not isinstance(old, Tensor):
-            raise operands.malformed("it writes to what is no tensor")
+            raise operands.malformed("it writes to a value that is not a tensor")
         new = operands.cast(value, old.dtype)
         if new.shape != old.shape:
-            raise operands.malformed(f"it writes {new.shape} to a tensor of {old.shape}")
+            raise operands.malformed(
+                f"it writes a value of shape {new.shape} to a tensor of shape {old.shape}"
+            )
         written = new
         for link in scope.memory.chain(name):
             scope.values[link] = new
@@ -210,14 +212,14 @@ class NodeReader:
         names = [argument.name for argument in body.inputs if isinstance(argument, Named)]
         if len(names) != len(inputs) or len(body.inputs) != len(inputs):
             raise ModelFileError(
-                f"a graph in it takes {len(body.inputs)} inputs, and is given {len(inputs)}",
+                f"a graph in it takes {len(body.inputs)} inputs, but {len(inputs)} are passed",
                 where=where,
                 fix="export the model again",
             )
         written = written_names(body).intersection(names)
         if written:
             raise UnsupportedModelError(
-                f"a graph in it writes in place to {brief(min(written))!r}, which it is given",
+                f"a graph in it writes in place to {brief(min(written))!r}, one of its inputs",
                 where=where,
                 legal="graphs that compute new tensors",
                 fix="compute a new tensor in the functions of torch.cond and while_loop",
@@ -229,7 +231,7 @@ class NodeReader:
         tensors = tuple(value for value in results if isinstance(value, Tensor))
         if len(tensors) < len(results):
             raise UnsupportedModelError(
-                "a graph in it has results that are no tensors",
+                "a graph in it has results that are not tensors",
                 where=where,
                 legal="tensors",
                 fix="let both functions of torch.cond, and the body of while_loop, return tensors",
@@ -312,13 +314,13 @@ def resolved(argument: Argument, scope: Scope, where: str) -> TorchValue:
     if isinstance(argument, Named):
         if argument.name not in scope.values:
             raise ModelFileError(
-                f"its input {brief(argument.name)!r} is computed nowhere before it",
+                f"its input {brief(argument.name)!r} has no earlier node that computes it",
                 where=where,
                 fix="export the model again",
             )
         value = scope.values[argument.name]
         if isinstance(value, Unread):
-            raise UnreadValueError("it follows from what could not be read", where=where)
+            raise UnreadValueError("it depends on a part that could not be read", where=where)
         return value
     if isinstance(argument, Refused):
         raise UnsupportedModelError(
@@ -363,7 +365,7 @@ def _check_result(result: Tensor, type_: TorchType, node: TorchNode) -> None:
     if (result.shape, result.dtype) != (shape, dtype):
         raise node.malformed(
             f"its result is {result.dtype.value} of shape {result.shape}",
-            f"{dtype.value} of shape {shape}, which the file says",
+            f"{dtype.value} of shape {shape}, as the file states",
         )
 
 

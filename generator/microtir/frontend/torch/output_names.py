@@ -32,7 +32,7 @@ def output_names(program: FileProgram, file: str) -> tuple[str, ...]:
         names = [_name(place, path) for place, path in enumerate(paths)]
     if len(names) != count:
         raise ModelFileError(
-            f"it has {count} outputs, and {len(names)} by the form of what forward() returns",
+            f"it has {count} outputs, but describes {len(names)} results of forward()",
             where=file,
             fix="export the model again",
         )

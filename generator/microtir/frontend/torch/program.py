@@ -175,7 +175,7 @@ def _named_tuples(module: Record) -> Mapping[str, tuple[str, ...]]:
 
 def _graph(record: Record, depth: int) -> FileGraph:
     if depth > _MOST_DEPTH:
-        raise record.malformed(f"it has graphs in graphs more than {_MOST_DEPTH} deep")
+        raise record.malformed(f"its graphs are nested more than {_MOST_DEPTH} deep")
     nodes = record.records("nodes")
     return FileGraph(
         tuple(_argument(item, depth) for item in record.records("inputs")),
@@ -219,7 +219,7 @@ def _node(index: int, record: Record, depth: int) -> FileNode:
     for position, item in enumerate(record.records("inputs")):
         name = item.text("name") or str(position)
         if name in arguments:
-            raise item.malformed(f"the argument '{name[:80]}' is there twice")
+            raise item.malformed(f"the argument '{name[:80]}' occurs twice")
         arguments[name] = _argument(item.record("arg"), depth)
     results = tuple(_argument(item, depth) for item in record.records("outputs"))
     metadata = record.record("metadata") if "metadata" in record.fields else record
@@ -273,7 +273,7 @@ def _argument(record: Record, depth: int) -> Argument:
 
 def _as_list(record: Record, value: object) -> list[object]:
     if not isinstance(value, list) or len(value) > MOST_ITEMS:
-        raise record.malformed("an argument is no list of lists")
+        raise record.malformed("an argument is not a list of lists")
     return value
 
 
@@ -310,7 +310,7 @@ def _named(record: Record, value: object) -> Argument:
 
 def _integer(record: Record, value: object) -> Argument:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise record.malformed("an argument is no whole number")
+        raise record.malformed("an argument is not an integer")
     return value
 
 
@@ -318,13 +318,13 @@ def _float(record: Record, value: object) -> Argument:
     if isinstance(value, str) and value in _NUMBERS:
         return _NUMBERS[value]
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise record.malformed("an argument is no number")
+        raise record.malformed("an argument is not a number")
     return float(value)
 
 
 def _text(record: Record, value: object) -> Argument:
     if not isinstance(value, str):
-        raise record.malformed("an argument is no text")
+        raise record.malformed("an argument is not a text")
     return value
 
 

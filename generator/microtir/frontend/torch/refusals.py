@@ -12,16 +12,18 @@ from microtir.graph.names import brief
 _FLOATS = "convert the model to float32 before it is exported: model.float()"
 
 TORCH_ADVICE = Advice(
-    scales="quantise the model again with PT2E, symmetric weights and one scale for a tensor",
+    scales="quantise the model again with PT2E, symmetric weights and one scale for each tensor",
     sixteen_bits=_FLOATS,
     unsigned_bytes=_FLOATS,
     types=_FLOATS,
 )
 
 _RANDOM = "a compiled model gives the same result every time: call model.eval() before the export"
-_DATA = "compute it in the application: its result has as many elements as data say"
+_DATA = "compute it in the application: the number of elements of its result depends on data"
 
-_PADDED = "hand the layer padded sequences: leave out pack_padded_sequence and what undoes it"
+_PADDED = (
+    "pass padded sequences to the layer: leave out pack_padded_sequence and pad_packed_sequence"
+)
 _BOXES = "end the model before torchvision's operator, and compute it in the application"
 _WINDOWS = "use MaxPool2d or AdaptiveMaxPool2d: its windows are random"
 _STATIC = "quantise the model statically: is_dynamic=False in the quantiser's configuration"
@@ -75,7 +77,7 @@ def unknown_operator(target: str, where: str) -> UnsupportedModelError:
         "higher_order",
     )
     if is_own:
-        fix = "write the operator with those of torch before the model is exported"
+        fix = "replace the operator with operators of torch before the export"
     return UnsupportedModelError(
         f"the operator {brief(target)} is not supported",
         where=where,

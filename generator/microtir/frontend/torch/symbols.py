@@ -99,17 +99,17 @@ def value_of(expression: Expression, symbols: Mapping[str, int], where: str) -> 
         known = symbols.get(expression.name)
         if known is None:
             raise UnsupportedModelError(
-                f"the size {expression.name} follows from data",
+                f"the size {expression.name} depends on data",
                 where=where,
-                legal="sizes that follow from the shapes of inputs",
-                fix="export the model without operators whose results have as many elements as"
-                " data say, such as nonzero and item",
+                legal="sizes that depend only on the shapes of inputs",
+                fix="export the model without operators whose result has a size that depends on"
+                " data, such as nonzero and item",
             )
         return known
     values = [value_of(argument, symbols, where) for argument in expression.arguments]
     result = _FUNCTIONS[expression.function][2](*values)
     if abs(result) >= _MOST_VALUE:
-        raise _malformed(f"{expression.function} of {shown(str(values))} is no size", where)
+        raise _malformed(f"{expression.function} of {shown(str(values))} is not a size", where)
     return result
 
 
@@ -127,7 +127,7 @@ def _tokens(text: str, where: str) -> Iterator[str]:
     while text[at:].strip():
         match = _TOKEN.match(text, at)
         if match is None:
-            raise _malformed(f"the size {shown(text)} is no expression", where)
+            raise _malformed(f"the size {shown(text)} is not an expression", where)
         yield match.group().strip()
         at = match.end()
 
@@ -205,7 +205,9 @@ class _Parser:
             raise self._wrong()
 
     def _wrong(self) -> MicrotirError:
-        return _malformed(f"the size {shown(''.join(self._tokens))} is no expression", self._where)
+        return _malformed(
+            f"the size {shown(''.join(self._tokens))} is not an expression", self._where
+        )
 
 
 def _malformed(what: str, where: str) -> ModelFileError:

@@ -16,7 +16,7 @@ def attention(node: TorchNode) -> Tensor:
     """Read scaled_dot_product_attention: (..., L, E), (..., S, E) and (..., S, V)."""
     if node.number("dropout_p", 0.0):
         raise node.unsupported(
-            "it drops elements", "dropout_p=0", "call model.eval() before the export"
+            "it drops elements at random", "dropout_p=0", "call model.eval() before the export"
         )
     query, key, value = (node.tensor(name, 2) for name in ("query", "key", "value"))
     if node.flag("enable_gqa", False):

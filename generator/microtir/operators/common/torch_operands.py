@@ -295,7 +295,7 @@ class TorchNode:
             ModelFileError: the type does not hold it.
         """
         if dtype.is_int and not dtype.min <= value <= dtype.max:
-            raise self.malformed(f"the number {value} in {dtype.value}")
+            raise self.malformed(f"the number {value} does not fit the type {dtype.value}")
         with np.errstate(over="ignore"):
             return self.constant(np.array(value, dtype.value))
 

@@ -42,9 +42,9 @@ def _both(node: TorchNode, first: DType, second: DType) -> DType:
     wider = _WIDER.get((first, second)) or _WIDER.get((second, first))
     if wider is None:
         raise node.unsupported(
-            f"it takes {first.value} and {second.value}",
+            f"its operands have the types {first.value} and {second.value}",
             "operands of one type, or signed ones",
-            "convert one of the tensors before",
+            "convert one of the tensors first",
         )
     return wider
 

@@ -42,7 +42,7 @@ def _dtype(node: TorchNode, of_torchao: str) -> DType:
     """Return the type of the stored integers, which torchao has under another name."""
     dtype = node.dtype("dtype") or node.dtype(of_torchao)
     if dtype is None or not dtype.is_int:
-        raise node.malformed("its integers have no type that is one")
+        raise node.malformed("its integers have no integer type")
     return dtype
 
 
@@ -91,7 +91,9 @@ def _scaling_of_blocks(node: TorchNode, dtype: DType) -> Scaling:
     )
     counts = tuple(n // block for n, block in zip(shape, blocks, strict=True)) if fits else ()
     if not fits or scale.size != math.prod(counts) or zero.size != scale.size:
-        raise node.malformed(f"{scale.size} scales of blocks {blocks} of a tensor of {shape}")
+        raise node.malformed(
+            f"{scale.size} scales for blocks of shape {blocks} in a tensor of shape {shape}"
+        )
     cut = [axis for axis, count in enumerate(counts) if count > 1]
     if not cut:
         return Scaling(*_constants(node, dtype, scale, zero, ()))
@@ -100,8 +102,8 @@ def _scaling_of_blocks(node: TorchNode, dtype: DType) -> Scaling:
     wide = [axis for axis, block in enumerate(blocks) if block > 1]
     if len(wide) != 1:
         raise node.unsupported(
-            f"it has scales of blocks {blocks} of a tensor of shape {shape}",
-            "one scale, one for each place of an axis, or for runs along one axis",
+            f"it has a scale for each block of shape {blocks} in a tensor of shape {shape}",
+            "one scale, one for each index of an axis, or one for each group along one axis",
             "quantise per tensor or per channel",
         )
     parts = _constants(node, dtype, scale, zero, counts)
@@ -113,9 +115,9 @@ def _checked(node: TorchNode, dtype: DType, scales: str, zeros: str) -> tuple[Ar
     scale = _known(node, scales).astype(np.float32)
     zero = _known(node, zeros) if node.has(zeros) else np.zeros(scale.shape, np.int64)
     if not (np.isfinite(scale) & (scale > 0)).all() or not scale.size:
-        raise node.malformed("it has a scale that is no finite number above 0")
+        raise node.malformed("it has a scale that is not a finite number above 0")
     if zero.dtype.kind not in "iu" or not ((zero >= dtype.min) & (zero <= dtype.max)).all():
-        raise node.malformed("it has a zero point that its type does not hold", dtype.value)
+        raise node.malformed("it has a zero point that does not fit its type", dtype.value)
     return scale, zero
 
 
@@ -140,7 +142,7 @@ def _known(node: TorchNode, name: str) -> Array:
     if value.data is None:
         raise node.unsupported(
             f"the model computes its '{name}' from its inputs",
-            "scales and zero points that calibration has settled",
+            "constant scales and zero points, as calibration writes them",
             "quantise the model statically: prepare_pt2e and convert_pt2e, not is_dynamic=True",
         )
     return value.data
@@ -152,8 +154,8 @@ def _clamped(node: TorchNode, x: Tensor, scaling: Scaling, limits: tuple[int, in
     assert scale is not None and zero is not None and zero.data is not None, "both are known"
     if scaling.block:
         raise node.unsupported(
-            "it quantises to a part of a type, with scales of runs along an axis",
-            "the whole range, or one scale for each place of an axis",
+            "it uses part of the range of its type, with a scale for each group along an axis",
+            "the whole range, or one scale for each index of an axis",
             "quantise per channel",
         )
     shape = (-1, *(1,) * (len(x.shape) - scaling.axis - 1)) if scale.ndim else ()

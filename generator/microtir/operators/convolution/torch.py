@@ -60,7 +60,9 @@ def _part(node: TorchNode, x: Tensor, axis: int, number: int, parts: int) -> Ten
     """Return one of several equal parts of an axis."""
     size, rest = divmod(node.extent(x, axis), parts)
     if rest or not size:
-        raise node.malformed(f"{parts} groups of {x.shape[axis]} channels", "a divisor of them")
+        raise node.malformed(
+            f"{parts} groups for {x.shape[axis]} channels", "a divisor of the number of channels"
+        )
     return along(node.first, x, axis, number * size, size)
 
 

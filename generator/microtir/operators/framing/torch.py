@@ -15,7 +15,9 @@ def unfold(node: TorchNode) -> Tensor:
     x, size, step = node.tensor("self"), node.integer("size"), node.integer("step")
     axis = node.axis(node.integer("dimension"), len(x.shape))
     if size < 1 or step < 1 or size > node.extent(x, axis):
-        raise node.malformed(f"windows of {size} by {step} over an axis of {x.shape[axis]}")
+        raise node.malformed(
+            f"windows of {size} elements with step {step} for an axis of {x.shape[axis]}"
+        )
     count = (node.extent(x, axis) - size) // step + 1
     node.first.check_room(count, size)
     places = np.arange(count, dtype=np.int64)[:, None] * step + np.arange(size)
@@ -32,7 +34,7 @@ def _places(extents: tuple[int, ...], node: TorchNode) -> Array:
     for extent, tap, dilation, stride in zip(extents, taps, dilations, strides, strict=True):
         count = (extent - dilation * (tap - 1) - 1) // stride + 1
         if min(tap, dilation, stride) < 1 or count < 1:
-            raise node.malformed(f"windows of {taps} over {extents}")
+            raise node.malformed(f"windows of {taps} for an input of {extents}")
         node.first.check_room(tap, count)
         axes.append(np.arange(tap)[:, None] * dilation + np.arange(count) * stride)
     rows, columns = axes

@@ -42,7 +42,8 @@ def embedding_bag(node: TorchNode) -> tuple[Tensor | None, ...]:
     starts, factors = node.tensor("offsets").data, node.optional_tensor("per_sample_weights")
     if starts is None or node.integer("padding_idx", -1) >= 0:
         raise node.unsupported(
-            "its bags begin at computed places, or leave an index out", "known offsets",
+            "its bags begin at computed offsets, or padding_idx leaves out an index",
+            "constant offsets",
             "give it indices of shape (bags, size), and no padding_idx",
         )  # fmt: skip
     rows = node.onnx("Gather", weights, indices, axis=0)
@@ -115,13 +116,13 @@ def named_places(node: TorchNode, rank: int) -> tuple[Tensor | None, ...]:
     places: list[Tensor | None] = []
     for item in items:
         if item is not None and not isinstance(item, Tensor):
-            raise node.malformed("an index is no tensor")
+            raise node.malformed("an index is not a tensor")
         if item is not None and item.dtype in (DType.BOOL, DType.UINT8):
             places += _of_mask(node, item)
         else:
             places.append(item)
     if not places or len(places) > rank:
-        raise node.malformed(f"{len(places)} indices of {rank} axes")
+        raise node.malformed(f"{len(places)} indices for {rank} axes")
     return (*places, *(None,) * (rank - len(places)))
 
 
@@ -129,7 +130,7 @@ def _of_mask(node: TorchNode, mask: Tensor) -> list[Tensor | None]:
     """Return the places where a known mask holds, one tensor for each of its axes."""
     if mask.data is None:
         raise node.unsupported(
-            "a mask that is computed selects", "known masks, or torch.where",
+            "it selects elements by a computed mask", "constant masks, or torch.where",
             "use torch.where(mask, x, other), whose result has a known shape",
         )  # fmt: skip
     return [node.constant(places.astype(np.int64)) for places in np.nonzero(mask.data)]

@@ -50,7 +50,7 @@ def _reduction(node: TorchNode) -> str:
         raise node.unsupported(
             f"it reduces with {stated!r}, include_self={node.flag('include_self', True)}",
             f"{', '.join(_REDUCTIONS)}, with include_self=True",
-            "write it with these",
+            "use one of these reductions",
         )
     return _REDUCTIONS[stated]
 
@@ -104,7 +104,7 @@ def _masked(node: TorchNode, x: Tensor, values: Tensor) -> Tensor:
     (mask,) = node.tensors("indices")
     if values.type.elements != 1 or node.flag("accumulate", False):
         raise node.unsupported(
-            "a mask that is computed says where values go", "one number, or torch.where",
+            "a computed mask selects the elements that it writes to", "one number, or torch.where",
             "use torch.where(mask, values, x) with values of x's shape",
         )  # fmt: skip
     rest = len(x.shape) - len(mask.shape)
@@ -155,7 +155,7 @@ def select_scatter(node: TorchNode) -> Tensor:
     x, values, at = node.tensor("self"), node.tensor("src"), node.integer("index")
     axis = node.axis(node.integer("dim"), len(x.shape))
     if not -node.extent(x, axis) <= at < node.extent(x, axis):
-        raise node.malformed(f"place {at} of an axis of {x.shape[axis]}")
+        raise node.malformed(f"index {at} for an axis of {x.shape[axis]} elements")
     shape = tuple(1 if n == axis else e for n, e in enumerate(x.shape))
     wide = node.reshaped(values, shape)
     return _replaced(node, x, axis, np.array([at % node.extent(x, axis)]), wide)

@@ -20,7 +20,7 @@ def flatten(node: TorchNode) -> Tensor:
     first = node.axis(node.integer("start_dim", 0), rank)
     last = node.axis(node.integer("end_dim", -1), rank)
     if last < first:
-        raise node.malformed(f"axes {first} to {last}", "the first one first")
+        raise node.malformed(f"axes {first} to {last}", "start_dim before end_dim, or equal")
     inner = math.prod(x.shape[first : last + 1])
     return node.reshaped(x, (*x.shape[:first], inner, *x.shape[last + 1 :]))
 
@@ -73,7 +73,8 @@ def transpose(node: TorchNode) -> Tensor:
     order = list(range(rank))
     if rank < 2:
         return x
-    a, b = (node.axis(node.integer(n, d), rank) for n, d in (("dim0", 0), ("dim1", 1)))
+    names = ("axis0", "axis1") if node.has("axis0") else ("dim0", "dim1")
+    a, b = (node.axis(node.integer(name, place), rank) for place, name in enumerate(names))
     order[a], order[b] = order[b], order[a]
     return node.onnx("Transpose", x, perm=tuple(order))
 
@@ -98,7 +99,9 @@ def move_axes(node: TorchNode) -> Tensor:
         for name in ("source", "destination")
     )
     if len(source) != len(target) or len({*source}) < len(source) or len({*target}) < len(target):
-        raise node.malformed(f"axes {source} to {target}", "as many, each once")
+        raise node.malformed(
+            f"axes {source} to {target}", "as many destinations as sources, each axis once"
+        )
     rest = [axis for axis in range(rank) if axis not in source]
     moved = dict(zip(target, source, strict=True))
     order = tuple(moved[axis] if axis in moved else rest.pop(0) for axis in range(rank))
@@ -143,13 +146,15 @@ def strided(node: TorchNode) -> Tensor:
     x, type_ = node.tensor("self"), node.types.get("self")
     sizes, steps = node.integers("size"), node.integers("stride")
     if len(sizes) != len(steps) or min((*sizes, *steps), default=0) < 0:
-        raise node.malformed(f"sizes {sizes} and strides {steps}", "as many, from 0")
+        raise node.malformed(
+            f"sizes {sizes} and strides {steps}", "a stride for each size, all 0 or more"
+        )
     reach = sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
     is_in_rows = type_ is not None and type_.is_dense and not type_.is_complex
     if not is_in_rows or node.has("storage_offset") or reach >= x.type.elements:
         raise node.unsupported(
-            "it views memory by strides that depend on how its tensor lies there",
-            "elements of a tensor that lies in rows",
+            "its strides depend on the memory layout of its input",
+            "views of a contiguous tensor",
             "write the view with reshape, permute, narrow or unfold",
         )
     node.first.check_room(*sizes)
@@ -186,9 +191,8 @@ TORCH_READERS: tuple[TorchReader, ...] = (
     *readers(view_as, "self other", "view_as", "reshape_as", alias=Alias.MAYBE),
     *readers(permute, "self dims", "permute", alias=Alias.VIEW),
     *readers(permute, "self dims", "permute_copy"),
-    *readers(
-        transpose, "self dim0 dim1", "transpose.int", "t", "swapaxes", "swapdims", alias=Alias.VIEW
-    ),
+    *readers(transpose, "self dim0 dim1", "transpose.int", "t", "swapdims", alias=Alias.VIEW),
+    *readers(transpose, "self axis0 axis1", "swapaxes", alias=Alias.VIEW),
     *readers(turned, "self", "numpy_T", "mT", "adjoint", alias=Alias.VIEW),
     *readers(
         move_axes, "self source destination",

@@ -15,7 +15,9 @@ def padded(node: TorchNode, x: Tensor, pads: tuple[int, ...], mode: str) -> Tens
     """Return a tensor that is larger, or smaller, at both ends of its last axes."""
     rank = len(x.shape)
     if len(pads) % 2 or len(pads) > 2 * rank:
-        raise node.malformed(f"pads {pads} of {rank} axes", "two numbers for each of the last axes")
+        raise node.malformed(
+            f"pads {pads} for {rank} axes", "two numbers for each of the last axes"
+        )
     rest = (0,) * (rank - len(pads) // 2)
     before, after = (*rest, *pads[-2::-2]), (*rest, *pads[::-2])
     value = None

@@ -36,7 +36,7 @@ def select(node: TorchNode) -> Tensor:
     axis = node.axis(node.integer("dim"), len(x.shape))
     at = index + node.extent(x, axis) if index < 0 else index
     if not 0 <= at < node.extent(x, axis):
-        raise node.malformed(f"place {index} of an axis of {x.shape[axis]}")
+        raise node.malformed(f"index {index} for an axis of {x.shape[axis]} elements")
     part = along(node.first, x, axis, at, 1)
     return node.reshaped(part, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
@@ -47,13 +47,15 @@ def narrow(node: TorchNode) -> Tensor:
     axis = node.axis(node.integer("dim"), len(x.shape))
     start += node.extent(x, axis) if start < 0 else 0
     if min(start, length) < 0 or start + length > node.extent(x, axis):
-        raise node.malformed(f"places {start} to {start + length} of an axis of {x.shape[axis]}")
+        raise node.malformed(
+            f"indices {start} to {start + length} for an axis of {x.shape[axis]} elements"
+        )
     return along(node.first, x, axis, start, length)
 
 
 def _split(node: TorchNode, x: Tensor, axis: int, sizes: list[int]) -> tuple[Tensor, ...]:
     if min(sizes, default=0) < 0 or sum(sizes) != node.extent(x, axis):
-        raise node.malformed(f"parts of {sizes} of an axis of {x.shape[axis]}")
+        raise node.malformed(f"parts of {sizes} elements for an axis of {x.shape[axis]}")
     starts = np.cumsum([0, *sizes]).tolist()
     pairs = zip(starts, sizes, strict=False)
     return tuple(along(node.first, x, axis, start, size) for start, size in pairs)
@@ -146,7 +148,9 @@ def roll(node: TorchNode) -> Tensor:
     if not axes:
         x, axes = node.reshaped(x, (x.type.elements,)), (0,)
     if len(axes) != len(shifts):
-        raise node.malformed(f"{len(shifts)} shifts of {len(axes)} axes", "one for each")
+        raise node.malformed(
+            f"{len(shifts)} shifts for {len(axes)} axes", "one shift for each axis"
+        )
     for stated, shift in zip(axes, shifts, strict=True):
         axis = node.axis(stated, len(x.shape))
         extent = x.shape[axis] if x.shape else 0

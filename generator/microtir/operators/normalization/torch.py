@@ -41,7 +41,7 @@ def batch_norm(node: TorchNode) -> Tensor:
     if node.flag("training", False):
         raise node.unsupported(
             "it computes the statistics of each batch",
-            "statistics of the training",
+            "the statistics that training recorded",
             "call model.eval() before the export",
             ExportProblem.TRAINING_MODE,
         )
@@ -181,6 +181,16 @@ def distances(node: TorchNode) -> Tensor:
     return length(node, way, float(node.number("p", 2.0)), (len(way.shape) - 1,), False)
 
 
+def pair_distances(node: TorchNode) -> Tensor:
+    """Read pdist: the norms of the differences of each two rows of a matrix."""
+    x = node.tensor("self", 2)
+    count = x.shape[0]
+    node.first.check_room(count, count, x.shape[-1])
+    pairs = (node.constant(rows) for rows in np.triu_indices(count, 1))
+    way = node.onnx("Sub", *(node.onnx("Gather", x, rows, axis=0) for rows in pairs))
+    return length(node, way, float(node.number("p", 2.0)), (1,), False)
+
+
 _BATCH = "input weight bias running_mean running_var training momentum eps"
 
 TORCH_READERS: tuple[TorchReader, ...] = (
@@ -205,4 +215,5 @@ TORCH_READERS: tuple[TorchReader, ...] = (
     *readers(cosine_similarity, "x1 x2 dim eps", "cosine_similarity"),
     *readers(pairwise_distance, "x1 x2 p eps keepdim", "pairwise_distance"),
     *readers(distances, "x1 x2 p compute_mode", "cdist", "_cdist_forward"),
+    *readers(pair_distances, "self p", "pdist", "_pdist_forward"),
 )  # fmt: skip

@@ -66,7 +66,7 @@ def average_pool(node: TorchNode) -> Tensor:
     divisor = node.optional_integer("divisor_override")
     if divisor is not None and node.flag("ceil_mode", False):
         raise node.unsupported(
-            "it has a divisor, and windows that are cut off",
+            "it has divisor_override, and windows that the edge cuts off",
             "ceil_mode=False, or no divisor_override",
             "multiply the result of a pooling without divisor_override",
         )

@@ -16,7 +16,7 @@ from microtir.operators.pooling.torch import axes_of, on_batch
 def _sizes(node: TorchNode, image: Tensor) -> tuple[int, ...]:
     sizes = node.integers("output_size", count=axes_of(node))
     if min(sizes) < 1:
-        raise node.malformed(f"it pools to {sizes}", "sizes from 1 on")
+        raise node.malformed(f"its output sizes are {sizes}", "sizes from 1 on")
     node.first.check_room(*sizes, *image.shape[2:])
     return sizes
 

@@ -107,7 +107,9 @@ def places_in_order(node: TorchNode) -> Tensor:
     With `right`, or the side of that name, equal ones count, too.
     """
     if node.has("sorter"):
-        raise node.unsupported("it has a sorter", "values in order", "gather them by it before")
+        raise node.unsupported(
+            "it has a sorter", "sorted values", "sort the values first: values[sorter]"
+        )
     stated = operand(node, "self")
     line = node.tensor("boundaries" if node.has("boundaries") else "sorted_sequence", 1)
     dtype = promoted(node, line, stated)

@@ -31,7 +31,9 @@ def channel_shuffle(node: TorchNode) -> Tensor:
     """Read channel_shuffle: one channel of each group in turn."""
     x, groups = node.tensor("self"), node.integer("groups")
     if groups < 1 or len(x.shape) < 2 or x.shape[1] % groups:
-        raise node.malformed(f"{groups} groups of the channels of {x.shape}", "a divisor")
+        raise node.malformed(
+            f"{groups} groups for the channels of the shape {x.shape}", "a divisor"
+        )
     split = node.reshaped(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]))
     order = (0, 2, 1, *range(3, len(split.shape)))
     return node.reshaped(node.onnx("Transpose", split, perm=order), x.shape)

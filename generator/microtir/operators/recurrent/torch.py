@@ -90,7 +90,7 @@ def _layers(kind: _Kind) -> Callable[[TorchNode], tuple[Tensor, ...]]:
         x, is_batch_first = node.tensor("input"), node.flag("batch_first")
         if node.flag("train", False) and node.number("dropout", 0.0):
             raise node.unsupported(
-                "it drops elements", "inference", "call model.eval() before the export"
+                "it drops elements at random", "inference", "call model.eval() before the export"
             )
         if is_batch_first:
             x = node.onnx("Transpose", x, perm=(1, 0, 2))

@@ -17,7 +17,7 @@ def expand(node: TorchNode) -> Tensor:
     x, sizes = node.tensor("self"), node.integers("size", ())
     rest = len(sizes) - len(x.shape)
     if rest < 0 or -1 in sizes[:rest]:
-        raise node.malformed(f"{x.shape} as the shape {sizes}")
+        raise node.malformed(f"an input of shape {x.shape} for the shape {sizes}")
     own = (1,) * rest + x.shape
     shape = tuple(a if b == -1 else b for a, b in zip(own, sizes, strict=True))
     return node.onnx("Expand", x, node.ints(*shape)) if shape else x
@@ -47,8 +47,8 @@ def repeat_interleave(node: TorchNode) -> Tensor:
     counts = stated.data if isinstance(stated, Tensor) else np.array(node.integer("repeats"))
     if counts is None:
         raise node.unsupported(
-            "how often elements are repeated follows from the inputs", "known numbers",
-            "repeat each element as often as the others",
+            "the number of repetitions is computed from the inputs", "constants",
+            "use a constant number of repetitions",
         )  # fmt: skip
     axis = node.optional_integer("dim")
     if axis is None:

@@ -104,7 +104,7 @@ def one_hot(node: TorchNode) -> Tensor:
     count = node.integer("num_classes", -1)
     if count < 1:
         raise node.unsupported(
-            "the number of classes follows from the inputs", "a number of classes",
+            "the number of classes depends on the inputs", "a number of classes",
             "pass num_classes to one_hot",
         )  # fmt: skip
     return node.onnx("OneHot", node.tensor("self"), node.ints(count), node.ints(0, 1), axis=-1)

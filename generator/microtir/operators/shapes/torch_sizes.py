@@ -15,7 +15,7 @@ def size(node: TorchNode) -> int:
     """Read sym_size: an extent of a tensor."""
     shape = node.tensor("self").shape
     if not shape:
-        raise node.malformed("it asks for an extent of a scalar")
+        raise node.malformed("it takes an extent of a scalar, which has none")
     return shape[node.axis(node.integer("dim"), len(shape))]
 
 

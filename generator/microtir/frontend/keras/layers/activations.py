@@ -112,8 +112,8 @@ def _hard_shrink(layer: KerasLayer, x: Tensor) -> Tensor:
 
 def _threshold(layer: KerasLayer, _x: Tensor) -> Tensor:
     raise layer.unsupported(
-        "the function 'threshold' has no numbers in the file", "activations of one argument",
-        "write it as keras.layers.ReLU(threshold=…)",
+        "the file does not hold the numbers of the function 'threshold'",
+        "activations of one argument", "write it as keras.layers.ReLU(threshold=…)",
     )  # fmt: skip
 
 

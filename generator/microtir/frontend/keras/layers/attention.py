@@ -73,7 +73,7 @@ def _attention(layer: KerasLayer) -> Tensor | tuple[Tensor, ...]:
     node, inputs = layer.node, layer.inputs
     if len(inputs) not in (2, 3) or any(len(x.shape) != 3 for x in inputs):
         raise layer.malformed(f"inputs of shapes {[x.shape for x in inputs]}",
-                              "2 or 3 of 3 dimensions")  # fmt: skip
+                              "2 or 3 inputs of 3 dimensions")  # fmt: skip
     query, value, key = (*inputs, inputs[1])[:3]
     is_dot = layer.record.kind == "Attention" and layer.word(
         "score_mode", "dot", "concat", default="dot") == "dot"  # fmt: skip
@@ -125,7 +125,7 @@ def _projected(layer: KerasLayer, x: Tensor, attribute: str, name: str) -> Tenso
     node = layer.node
     kernel, *bias = _inner_arrays(layer, attribute, name)
     if len(kernel.shape) != 3 or kernel.shape[0] != x.shape[-1]:
-        raise layer.malformed(f"a kernel of shape {kernel.shape} for {x.shape}")
+        raise layer.malformed(f"a kernel of shape {kernel.shape} for an input of shape {x.shape}")
     _, heads, size = kernel.shape
     flat = [reshaped(node, b, heads * size) for b in bias]
     y = dense(layer, x, reshaped(node, kernel, kernel.shape[0], heads * size), *flat)
@@ -146,8 +146,9 @@ def _flattened(layer: KerasLayer, x: Tensor) -> Tensor:
     stated = layer.integers("attention_axes") if axes is not None else tuple(middle)
     if sorted(n % len(x.shape) for n in stated) != middle:
         raise layer.unsupported(
-            f"its attention goes over the axes {stated} of {x.shape}", "all between the batch and"
-            " the last", "transpose and reshape the input of the layer",
+            f"it attends along the axes {stated} of the shape {x.shape}",
+            "all axes between the first and the last one",
+            "transpose and reshape the input of the layer",
         )  # fmt: skip
     return reshaped(layer.node, x, x.shape[0], math.prod(x.shape[1:-1]), x.shape[-1])
 
@@ -176,7 +177,9 @@ def _heads(layer: KerasLayer) -> Tensor | tuple[Tensor, ...]:
     node, n, steps = layer.node, q.shape[0], q.shape[2]
     rows = reshaped(node, transposed(node, y, (0, 2, 1, 3)), n, steps, q.shape[1] * v.shape[-1])
     if len(kernel.shape) < 3 or kernel.shape[:2] != (q.shape[1], v.shape[-1]):
-        raise layer.malformed(f"a kernel of shape {kernel.shape} for {rows.shape}")
+        raise layer.malformed(
+            f"a kernel of shape {kernel.shape} for an input of shape {rows.shape}"
+        )
     width = math.prod(kernel.shape[2:])
     flat = [reshaped(node, b, width) for b in bias]
     result = dense(layer, rows, reshaped(node, kernel, rows.shape[-1], width), *flat)
@@ -193,7 +196,9 @@ def _repeated(layer: KerasLayer, x: Tensor, heads: int) -> Tensor:
     if own == heads:
         return x
     if heads % own:
-        raise layer.malformed(f"{heads} heads of queries, {own} of keys")
+        raise layer.malformed(
+            f"{heads} heads of queries and {own} heads of keys", f"a multiple of {own}"
+        )
     parts = reshaped(layer.node, x, n, own, 1, steps, size)
     repeated = joined(layer.node, [parts] * (heads // own), 2)
     return reshaped(layer.node, repeated, n, heads, steps, size)

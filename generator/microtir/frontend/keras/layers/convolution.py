@@ -55,7 +55,9 @@ def window_of(
         pairs = [((taps[0] - 1) * dilations[0], 0)]
     for size, tap, dilation, pair in zip(sizes, taps, dilations, pairs, strict=True):
         if size + sum(pair) < (tap - 1) * dilation + 1:
-            raise layer.malformed(f"a window of {taps} over {sizes}", "windows within the input")
+            raise layer.malformed(
+                f"a window of {taps} for an input of {sizes}", "windows that fit into the input"
+            )
     before, after = (tuple(pair[side] for pair in pairs) for side in (0, 1))
     return OnnxWindow(taps, strides, dilations, before, after)
 
@@ -214,7 +216,9 @@ def _transposed(rank: int) -> KerasReader:
         ]
         before, sizes = tuple(b for b, _ in ends), tuple(s for _, s in ends)
         if min(sizes) < 1 or kernel.shape[-1] != x.shape[-1]:
-            raise layer.malformed(f"a kernel of shape {kernel.shape} for the shape {x.shape}")
+            raise layer.malformed(
+                f"a kernel of shape {kernel.shape} for an input of shape {x.shape}"
+            )
         emit = _transposed_3d if rank == 3 else _transposed_2d
         y = emit(layer, x, spread, tuple(bias), strides, before, sizes)
         return activated(layer, from_channels_last(layer, y))

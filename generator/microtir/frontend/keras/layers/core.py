@@ -36,7 +36,7 @@ def _dense(layer: KerasLayer) -> Tensor:
 def dense(layer: KerasLayer, x: Tensor, kernel: Tensor, *bias: Tensor) -> Tensor:
     """Return the last axis of a tensor times a kernel of (inputs, units)."""
     if len(kernel.shape) != 2 or kernel.shape[0] != x.shape[-1]:
-        raise layer.malformed(f"a kernel of shape {kernel.shape} for the shape {x.shape}")
+        raise layer.malformed(f"a kernel of shape {kernel.shape} for an input of shape {x.shape}")
     weights = transposed(layer.node, kernel, (1, 0))
     shape = (*x.shape[:-1], kernel.shape[1])
     return layer.node.emit(FullyConnected(), x, weights, *bias, shape=shape)
@@ -89,7 +89,9 @@ def _reshape(layer: KerasLayer) -> Tensor:
         each = x.type.elements // max(x.shape[0], 1)
         shape[shape.index(-1)] = each // known if known else 0
     if math.prod((x.shape[0], *shape)) != x.type.elements:
-        raise layer.malformed(f"the shape {tuple(shape)} for {x.shape[1:]}")
+        raise layer.malformed(
+            f"the target shape {tuple(shape)} for elements of shape {x.shape[1:]}"
+        )
     return reshaped(layer.node, x, x.shape[0], *shape)
 
 
@@ -103,7 +105,7 @@ def _flatten(layer: KerasLayer) -> Tensor:
 def _permute(layer: KerasLayer) -> Tensor:
     order = (0, *layer.integers("dims"))
     if sorted(order) != list(range(len(layer.x.shape))):
-        raise layer.malformed(f"the order {order[1:]} for the shape {layer.x.shape[1:]}")
+        raise layer.malformed(f"the order of axes {order[1:]} for the shape {layer.x.shape[1:]}")
     return transposed(layer.node, layer.x, order)
 
 
@@ -166,7 +168,7 @@ def _cropping(rank: int) -> KerasReader:
         for axis, (before, after) in pairs:
             begin[axis], extent[axis] = before, x.shape[axis] - before - after
         if min(extent) < 1:
-            raise layer.malformed(f"it crops all of the shape {x.shape}")
+            raise layer.malformed(f"it removes every element of its input of shape {x.shape}")
         return box(layer.node, x, begin, extent)
 
     return KerasReader(f"Cropping{rank}D", read, ("cropping", "data_format"))

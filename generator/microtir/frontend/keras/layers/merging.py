@@ -56,7 +56,7 @@ def _dot(layer: KerasLayer) -> Tensor:
     for x, axis in zip(layer.inputs, axes[:2], strict=True):
         at = layer.node.axis(axis, len(x.shape))
         if not at:
-            raise layer.malformed("it adds products along the batch", "axes from 1 on")
+            raise layer.malformed("it multiplies along the batch axis and adds", "axes from 1 on")
         others = [n for n in range(1, len(x.shape)) if n != at]
         moved = transposed(layer.node, x, (0, *others, at))
         if layer.flag("normalize"):

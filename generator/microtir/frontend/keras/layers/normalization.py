@@ -23,8 +23,8 @@ def _laid(layer: KerasLayer, x: Tensor, values: Tensor, axes: Sequence[int]) -> 
     """Return values of some axes with 1 for each other axis."""
     shape = [size if n in axes else 1 for n, size in enumerate(x.shape)]
     if math.prod(shape) != values.type.elements:
-        raise layer.malformed(f"parameters of shape {values.shape} for axes {tuple(axes)} of"
-                              f" {x.shape}")  # fmt: skip
+        raise layer.malformed(f"parameters of shape {values.shape} for the axes {tuple(axes)}"
+                              f" of the shape {x.shape}")  # fmt: skip
     return reshaped(layer.node, values, *shape)
 
 
@@ -103,7 +103,7 @@ def _group_normalization(layer: KerasLayer) -> Tensor:
     groups = layer.integer("groups")
     groups = x.shape[axis] if groups == -1 else groups
     if groups < 1 or x.shape[axis] % groups:
-        raise layer.malformed(f"{groups} groups of {x.shape[axis]} channels")
+        raise layer.malformed(f"{groups} groups for {x.shape[axis]} channels")
     shape = (*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
     parts = reshaped(layer.node, x, *shape)
     axes = tuple(n for n in range(1, len(shape)) if n != axis)

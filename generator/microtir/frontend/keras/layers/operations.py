@@ -93,7 +93,7 @@ def _reshape(layer: KerasLayer) -> Tensor:
         rest = math.prod(n for n in shape if n != -1)
         shape[shape.index(-1)] = x.type.elements // rest if rest else 0
     if math.prod(shape) != x.type.elements:
-        raise layer.malformed(f"the shape {tuple(shape)} for {x.shape}")
+        raise layer.malformed(f"the target shape {tuple(shape)} for an input of shape {x.shape}")
     return reshaped(layer.node, x, *shape)
 
 
@@ -101,7 +101,7 @@ def _transpose(layer: KerasLayer) -> Tensor:
     rank = len(layer.x.shape)
     order = _numbers(layer, 1, "axes") or tuple(range(rank))[::-1]
     if sorted(order) != list(range(rank)):
-        raise layer.malformed(f"the order {order} for the shape {layer.x.shape}")
+        raise layer.malformed(f"the order of axes {order} for the shape {layer.x.shape}")
     return transposed(layer.node, layer.x, order)
 
 
@@ -165,7 +165,9 @@ def _filled(value: int) -> _Read:
     def read(layer: KerasLayer) -> Tensor:
         name = layer.argument(1, "dtype") or layer.setting("dtype") or layer.x.dtype.value
         if name not in (*(dtype.value for dtype in DType),):
-            raise layer.malformed(f"it gives {name!r}", ", ".join(t.value for t in DType))
+            raise layer.malformed(
+                f"its result has the type {name!r}", ", ".join(t.value for t in DType)
+            )
         layer.node.check_room(*layer.x.shape)
         return layer.node.constant(np.full(layer.x.shape, value, str(name)))
 
@@ -185,7 +187,7 @@ def _get_item(layer: KerasLayer) -> Tensor:
     gaps = [n for n, entry in enumerate(entries) if _is_object(entry, "__ellipsis__")]
     missing = len(x.shape) - sum(entry is not None for entry in entries) + len(gaps)
     if len(gaps) > 1 or missing < 0:
-        raise layer.malformed(f"{len(entries)} places in the shape {x.shape}")
+        raise layer.malformed(f"{len(entries)} indices for the shape {x.shape}")
     at = gaps[0] if gaps else len(entries)
     whole: Operand = {"class_name": "__slice__", "config": {}}
     entries[at : at + len(gaps)] = [whole] * missing
@@ -217,7 +219,7 @@ def _slice(layer: KerasLayer, value: Operand) -> slice:
     config = value.get("config") if isinstance(value, Mapping) else None
     if not _is_object(value, "__slice__") or not isinstance(config, Mapping):
         raise layer.unsupported("its indices are computed", "numbers and slices",
-                                "take them in the application")  # fmt: skip
+                                "select the elements in the application")  # fmt: skip
     ends = [config.get(name) for name in ("start", "stop", "step")]
     if not all(end is None or isinstance(end, int) for end in ends) or ends[2] == 0:
         raise layer.malformed(f"the slice {ends}", "whole numbers")

@@ -74,7 +74,8 @@ def _weights(layer: KerasLayer, gates: int) -> tuple[int, Tensor, Tensor, Tensor
     units = layer.integer("units")
     if recurrent.shape != (units, gates * units) or kernel.shape[1:] != recurrent.shape[1:]:
         raise layer.malformed(
-            f"kernels of shape {kernel.shape} and {recurrent.shape}", f"{gates} gates of {units}"
+            f"kernels of shape {kernel.shape} and {recurrent.shape}",
+            f"{gates} gates of {units} units",
         )
     return units, kernel, recurrent, bias[0] if bias else None
 
@@ -319,7 +320,7 @@ class _Sequence:
         node = self.layer.node
         if steps > _MOST_STEPS:
             raise self.layer.unsupported(
-                f"{steps} steps that have to be written out", f"up to {_MOST_STEPS}",
+                f"{steps} steps that have to be unrolled", f"up to {_MOST_STEPS}",
                 "give the model shorter sequences",
             )  # fmt: skip
         states: tuple[Tensor, ...] = self.first
@@ -386,8 +387,8 @@ def _first_states(layer: KerasLayer, cell: Cell, n: int) -> tuple[Tensor, ...]:
     if layer.flag("stateful"):
         if stated:
             raise layer.unsupported(
-                "it keeps its state, and is called with one", "one of both",
-                "build the layer with stateful=False",
+                "it is stateful, and is called with an initial state",
+                "a stateful layer or an initial state", "build the layer with stateful=False",
             )  # fmt: skip
         return tuple(
             layer.inner.state(f"{layer.record.name}_state{number}", np.zeros(shape, np.float32))
@@ -416,8 +417,10 @@ def _recurrent(kind: str) -> Callable[[KerasLayer], tuple[Tensor, ...]]:
 
     def read(layer: KerasLayer) -> tuple[Tensor, ...]:
         if layer.flag("time_major"):
-            raise layer.unsupported("its sequences are by time", "sequences by batch",
-                                    "build the layer with time_major=False")  # fmt: skip
+            raise layer.unsupported(
+                "the first axis of its input is time (time_major=True)",
+                "the batch as the first axis", "build the layer with time_major=False",
+            )  # fmt: skip
         within = replace(layer, weights=layer.weights.child("cell", ""))
         return _run(layer, _CELLS[kind](within), _by_step(layer))
 
@@ -507,7 +510,7 @@ def _time_distributed(layer: KerasLayer) -> tuple[Tensor, ...]:
         raise layer.malformed(f"its input has the shape {x.shape}", "3 dimensions or more")
     n, steps = x.shape[:2]
     if record.config.get("stateful"):
-        raise layer.unsupported("a layer in it keeps its state", "layers without state",
+        raise layer.unsupported("a layer inside it is stateful", "layers that are not stateful",
                                 "build the layer with stateful=False")  # fmt: skip
     flat = reshaped(node, x, n * steps, *x.shape[2:])
     weights = layer.weights.child(WRAPPED, record.name)
