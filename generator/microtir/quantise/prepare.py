@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -14,7 +14,8 @@ from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.rewriting import GraphPass, Keeps, constant, with_nodes
 from microtir.operators import record_of
 from microtir.operators.arithmetic.definition import Add, AddN, Mul
-from microtir.operators.unary.definition import Neg, Square
+from microtir.operators.division.definition import Div
+from microtir.operators.unary.definition import Neg, Rsqrt, Sqrt, Square
 from microtir.rewrite.checked import rewritten
 from microtir.rewrite.imports.fold_affine import FoldAffine
 from microtir.rewrite.optimise import (
@@ -34,18 +35,20 @@ class Elementary:
     """Writes squares, negatives and long sums as products and sums of two, which have integers.
 
     Integers of a negative mean its real number with the zero point 0 alone, and so do those of a
-    sum of many.
+    sum of many. A quotient by a square root becomes a product with RSQRT: tflite-micro has no
+    SQRT in integers, and a product takes fewer instructions than a quotient.
     """
 
     name: ClassVar[str] = "elementary"
     keeps: ClassVar[Keeps] = Keeps.SUMS
 
     def __call__(self, graph: Graph) -> Graph:
-        return with_nodes(graph, [part for node in graph.nodes for part in _parts(node)])
+        roots = {node.output: node for node in graph.nodes if isinstance(node.op, Sqrt)}
+        return with_nodes(graph, [part for node in graph.nodes for part in _parts(node, roots)])
 
 
-def _parts(node: Node) -> Iterator[Node]:
-    """Yield what stands for a node."""
+def _parts(node: Node, roots: Mapping[Tensor, Node]) -> Iterator[Node]:
+    """Yield what stands for a node; `roots` are square roots by their results."""
     is_real = node.outputs[0].dtype is DType.FLOAT32
     if is_real and isinstance(node.op, Square):
         yield replace(node, op=Mul(), inputs=(node.inputs[0], node.inputs[0]))
@@ -53,6 +56,8 @@ def _parts(node: Node) -> Iterator[Node]:
         minus_one = TensorType((1,), DType.FLOAT32)
         factor = constant(f"{node.output.name}/minus_one", minus_one, np.array([-1.0]))
         yield replace(node, op=Mul(), inputs=(node.inputs[0], factor))
+    elif is_real and isinstance(node.op, Div) and node.inputs[1] in roots:
+        yield from _by_root(node, node.op, roots[node.inputs[1]])
     elif is_real and isinstance(node.op, AddN):
         total, last = node.inputs[0], len(node.inputs) - 1
         for number, term in enumerate(node.inputs[1:], 1):
@@ -62,6 +67,18 @@ def _parts(node: Node) -> Iterator[Node]:
             total = result
     else:
         yield node
+
+
+def _by_root(node: Node, op: Div, root: Node) -> Iterator[Node]:
+    """Yield RSQRT, and a product with it where the dividend is not 1."""
+    dividend = node.inputs[0]
+    is_one = dividend.data is not None and bool((dividend.data == 1.0).all())
+    if is_one and op == Div() and node.output.shape == root.output.shape:
+        yield replace(node, op=Rsqrt(), inputs=root.inputs)
+        return
+    inverse = Tensor(f"{node.output.name}/inverse_root", root.output.type)
+    yield Node(Rsqrt(), root.inputs, (inverse,), inverse.name, node.source)
+    yield replace(node, op=Mul(op.activation), inputs=(dividend, inverse))
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,9 @@ class Sqrt(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Rsqrt(Operator):
-    """1 / sqrt(x)."""
+    """1 / sqrt(x); `by_table`, int16 is looked up as LiteRT does, which tflite-micro computes."""
+
+    by_table: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +147,17 @@ def rsqrt_params(input_type: TensorType, output: TensorType) -> RsqrtParams:
     return RsqrtParams(x.zero_point, y.zero_point, taken)
 
 
-def real_function(op: Exp | Log, output: TensorType) -> lookup.RealFunction:
-    """Return what the table of an integer EXP or LOG holds, given and giving real numbers.
+def real_function(op: Exp | Log | Rsqrt, output: TensorType) -> lookup.RealFunction:
+    """Return what the table of an integer EXP, LOG or RSQRT holds, given and giving real numbers.
 
-    Where there is no logarithm it is the least number that the output can hold.
+    Where there is no logarithm it is the least number that the output can hold; where there is no
+    root, the largest.
     """
     quant = output.quant
-    least = np.float32(output.dtype.min - quant.zero_point) * np.float32(quant.scale)
+    least, most = (
+        np.float32(end - quant.zero_point) * np.float32(quant.scale)
+        for end in (output.dtype.min, output.dtype.max)
+    )
 
     def exp(x: lookup.Floats) -> Array:
         return np.asarray(np.exp(x.astype(np.float64)))
@@ -160,11 +166,18 @@ def real_function(op: Exp | Log, output: TensorType) -> lookup.RealFunction:
         positive = x > 0
         return np.where(positive, np.log(np.where(positive, x, 1.0).astype(np.float64)), least)
 
+    def rsqrt(x: lookup.Floats) -> Array:
+        positive = x > 0
+        roots = np.sqrt(np.where(positive, x, np.float32(1.0)))
+        return np.asarray(np.where(positive, np.float32(1.0) / roots, most))
+
+    if isinstance(op, Rsqrt):
+        return rsqrt
     return exp if isinstance(op, Exp) else log
 
 
-def int16_table(op: Exp | Log, input_type: TensorType, output: TensorType) -> Array:
-    """Return the table by which an int16 EXP or LOG is computed."""
+def int16_table(op: Exp | Log | Rsqrt, input_type: TensorType, output: TensorType) -> Array:
+    """Return the table by which an int16 EXP, LOG or RSQRT is computed."""
     function = real_function(op, output)
     return lookup.table_of_int16(function, lookup.Affine.of(input_type), lookup.Affine.of(output))
 

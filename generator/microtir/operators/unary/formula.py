@@ -61,6 +61,9 @@ def sqrt_stored(node: Node) -> Scalar:
 
 def rsqrt_stored(node: Node) -> Scalar:
     """Return RSQRT of stored values."""
+    op = node.attributes(unary.Rsqrt)
+    if op.by_table:
+        return _looked_up(node, op)
     output = node.output.type
     params = unary.rsqrt_params(node.inputs[0].type, output)
     low, high = output.dtype.min, output.dtype.max
@@ -77,7 +80,10 @@ def rsqrt_stored(node: Node) -> Scalar:
 
 def table_stored(node: Node) -> Scalar:
     """Return EXP or LOG of int16 by its table."""
-    op = node.attributes(unary.Exp, unary.Log)
+    return _looked_up(node, node.attributes(unary.Exp, unary.Log))
+
+
+def _looked_up(node: Node, op: unary.Exp | unary.Log | unary.Rsqrt) -> Scalar:
     table = lookup_formula.Int16Table(unary.int16_table(op, node.inputs[0].type, node.output.type))
     return table.at
 

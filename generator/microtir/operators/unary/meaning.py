@@ -45,8 +45,11 @@ def quantized_sqrt(_op: Operator, x: Ints, input_type: TensorType, output: Tenso
     return _clamped(np.trunc(root).astype(np.int64) + result.zero_point, output)
 
 
-def quantized_rsqrt(_op: Operator, x: Ints, input_type: TensorType, output: TensorType) -> Ints:
+def quantized_rsqrt(op: Operator, x: Ints, input_type: TensorType, output: TensorType) -> Ints:
     """Compute RSQRT of stored values; below 0, where tflite-micro fails, that of 0, the most."""
+    assert isinstance(op, unary.Rsqrt)
+    if op.by_table:
+        return lookup_meaning.looked_up_int16(x, unary.int16_table(op, input_type, output))
     params = unary.rsqrt_params(input_type, output)
     centred = x - params.input_zero_point
     multiplier, shift = fixed_point.inverse_square_root(np.maximum(centred, 0))

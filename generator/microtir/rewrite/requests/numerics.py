@@ -33,7 +33,7 @@ from microtir.operators.pooling.definition import AveragePool2D, is_whole_image
 from microtir.operators.recurrent.definition import GATES, Lstm, Svdf
 from microtir.operators.reduction.definition import Mean
 from microtir.operators.softmax.definition import SOFTMAX_OF_INT8, Softmax
-from microtir.operators.unary.definition import Abs
+from microtir.operators.unary.definition import Abs, Rsqrt
 from microtir.rewrite.requests.recurrent_layers import layers_of_lstm, layers_of_svdf
 from microtir.rewrite.requests.unlike_scales import name_in_model
 
@@ -262,6 +262,9 @@ def _as_litert(node: Node) -> Iterator[Node]:
         return
     if isinstance(op, _OF_FLOAT32_RATIO) and node.inputs[0].dtype.is_int:
         yield replace(node, op=replace(op, float32_ratio=True))
+        return
+    if isinstance(op, Rsqrt) and node.output.dtype is DType.INT16:
+        yield replace(node, op=Rsqrt(by_table=True))
         return
     if isinstance(op, Logistic | Tanh) and node.output.dtype is DType.INT8:
         table = curve_table(op, node.inputs[0].type, node.output.type)

@@ -31,7 +31,7 @@ from microtir.writers.tflite.zero_states import ZeroStates, is_product_with_zero
 _SIGNATURE = "serving_default"
 _MOST_BYTES = 1 << 31  # what offsets of a FlatBuffer reach
 
-_OWN_ARITHMETIC = ("rescaling", "float32_ratio", "ties_to_even")
+_OWN_ARITHMETIC = ("rescaling", "float32_ratio", "by_table", "ties_to_even")
 """Attributes of operators that compute integers in another way than the format's."""
 
 
