@@ -15,11 +15,14 @@ from microtir.config import CompilationConfig, Target
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.rewriting import substitute
+from microtir.lowering.shared import Shared
 from microtir.memory import moments
 from microtir.module.ir_module import IRModule
+from microtir.module.program import Program
 from microtir.operators.arithmetic.definition import Add
 from microtir.plan import grouping
 from microtir.plan.grouping import LONGEST_GROUP
+from microtir.plan.ir import PlanConstraints
 from microtir.rewrite.facts import channel_ranges
 
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
@@ -79,6 +82,20 @@ def test_what_layers_share_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -
     assert set(short) == {name for _, name in SHARED}
     assert max(short.values()) < 3 * LONGEST_GROUP
     assert counted(2 * SHORT, monkeypatch) == short
+
+
+def test_equal_plans_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fastest plan and that of any code are one for these layers."""
+    asked = []
+    compile_once = driver.compile_once
+
+    def counting(config: CompilationConfig, limits: PlanConstraints, *, shared: Shared) -> Program:
+        asked.append(limits)
+        return compile_once(config, limits, shared=shared)
+
+    monkeypatch.setattr(driver, "compile_once", counting)
+    compiled(10)
+    assert [limits.code_price for limits in asked] == [1, 0]
 
 
 def calls(layers: int) -> int:

@@ -121,11 +121,15 @@ class Trades:
         if self.goal is Optimize.RAM:
             fast = replace(self, goal=Optimize.BALANCED).program()
             return small if self._pays(small, fast) else fast
-        fast = self.compile_once(self._unpriced(Optimize.SPEED))
+        fastest, unpriced = self._unpriced(Optimize.SPEED), replace(self.asked(), code_price=0)
+        is_one = self.plan_of(fastest).decides_as(self.plan_of(unpriced))
+        fast = self.compile_once(unpriced if is_one else fastest)
         if self._pays(small, fast):
             return small
+        if is_one:
+            return fast
         # RAM may pay where code does not.
-        streamed = self.compile_once(replace(self.asked(), code_price=0))
+        streamed = self.compile_once(unpriced)
         return streamed if self._pays(streamed, fast) else fast
 
     def _pays(self, program: Program, faster: Program) -> bool:

@@ -404,6 +404,11 @@ class Plan:
     def operators(self) -> tuple[PlannedOperator, ...]:
         return tuple(op for group in self.groups for op in group.operators)
 
+    def decides_as(self, other: Plan) -> bool:
+        """Return whether another plan gives the same program, whatever it was asked for."""
+        mine, others = ((p.graph, p.groups, p.layouts, p.storage, p.offsets) for p in (self, other))
+        return mine == others
+
     @property
     def kernel_bytes(self) -> int:
         """Return the bytes of flash of all kernels, each for itself."""

@@ -79,15 +79,18 @@ class Neighbours:
 
         The nodes are in their order, and no more than so many.
         """
-        nodes, read = {last}, dict.fromkeys(last.activations)
+        nodes: tuple[Node, ...] = (last,)
+        inside, read = {last}, dict.fromkeys(last.activations)
         while read and len(nodes) < most:
-            yield tuple(sorted(nodes, key=self.places.__getitem__)), tuple(read)
-            inner = [self.producers[t] for t in read if self._is_inside(t, last, nodes)]
+            yield nodes, tuple(read)
+            inner = [self.producers[t] for t in read if self._is_inside(t, last, inside)]
             if not inner:
                 break
-            # What runs last may read what the others give, and never the other way round.
+            # What runs last may read what the others give, and never the other way round: so all
+            # that joins later runs before it.
             latest = max(inner, key=self.places.__getitem__)
-            nodes.add(latest)
+            nodes = (latest, *nodes)
+            inside.add(latest)
             del read[latest.output]
             read.update(dict.fromkeys(latest.activations))
 
