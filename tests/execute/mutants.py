@@ -83,6 +83,14 @@ MUTANTS = {
         "dsp", ("quantize",), f"{_DSP}/quantize.j2",
         "add {{ r }}, r2, {{ r }}, asr #31", "mov {{ r }}, r2",
     ),
+    "vectors of floats are multiplied where others are divided": Mutant(
+        "mve", ("quantize",), f"{_MVE}/quantize.j2", "vfma.f32 q1, q0, r2\n", "",
+    ),
+    "a NaN of a vector becomes the largest integer": Mutant(
+        "mve", ("quantize",), f"{_MVE}/quantize.j2",
+        "vmaxnm.f32 q0, q0, q2\nvmaxnm.f32 q0, q0, q2\nvminnm.f32 q0, q0, q3\n",
+        "vminnm.f32 q0, q0, q3\nvmaxnm.f32 q0, q0, q2\nvmaxnm.f32 q0, q0, q2\n",
+    ),
     "a NaN becomes the zero point": Mutant(
         "dsp", ("quantize",), f"{_DSP}/quantize.j2", "bvc 3f", "b 3f",
     ),

@@ -223,6 +223,7 @@ CASES = [
     ("cortex-m55", "softmax_s8_1x4_mve", softmax()),
     ("cortex-m55", "arithmetic_s8_1x4_mve", scaled()),
     ("cortex-m55", "arithmetic_s8_1x4_mve", addition()),
+    ("cortex-m55", "quantize_f32_1x4_mve", edge(Quantize())),
     ("cortex-m55", "dequantize_f32_1x4_mve", edge(Dequantize())),
     ("cortex-m55", "conv_f32_4x4_mve", in_f32(SQUARE)),
     ("cortex-m55", "dwconv_f32_6x4_mve", in_f32(DEPTHWISE)),

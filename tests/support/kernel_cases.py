@@ -81,7 +81,8 @@ ELEMENTWISE = {
 DENSE = {"dense_s8_1x8_dsp": M4, "dense_s4_1x8_dsp": M4, "dense_s8_2x4_dsp_compact": M4}
 BLOCKS = {"blocks_s8_1x4_dsp": M4}
 FLOAT_EDGES = {
-    "quantize_f32_1x4_dsp": M4, "dequantize_f32_1x4_dsp": M4, "dequantize_f32_1x4_mve": M55,
+    "quantize_f32_1x4_dsp": M4, "dequantize_f32_1x4_dsp": M4,
+    "quantize_f32_1x4_mve": M55, "dequantize_f32_1x4_mve": M55,
 }  # fmt: skip
 ARITHMETIC = {"arithmetic_s8_1x1_dsp": M4, "arithmetic_s8_1x4_mve": M55}
 ACCUMULATING = {

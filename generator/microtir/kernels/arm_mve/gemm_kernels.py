@@ -10,6 +10,7 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.arm_mve.linear import lanes_of, steps_of
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, Form
+from microtir.kernels.common.float_edges import halves
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import Unroll, describe
 from microtir.kernels.common.statements import load, loop, seq, store
@@ -115,7 +116,7 @@ def template_values(
     cuts = _cuts(values, rescaling)
     return {
         "rescaling": rescaling.values(),
-        "less": {"low": str(-less & 0xFFFF), "high": str(-less >> 16 & 0xFFFF)} if less else "",
+        "less": halves(-less) if less else "",
         "is_int16": size > 1,
         "is_wide": rescaling.is_wide,
         "cuts": str(cuts) if cuts else "",
@@ -199,12 +200,6 @@ def code_size(pixels: int, values: int, channels: int, rescaling: Form, less: in
 def _printed_before(steps: int, unroll: Unroll) -> int:
     """Return steps in front of the loop; all of them if there is none."""
     return steps if unroll.is_straight(steps) else steps % unroll.turn or unroll.turn
-
-
-def _printed(steps: int, unroll: Unroll) -> int:
-    """Return steps that are printed, in front of the loop and in it."""
-    before = _printed_before(steps, unroll)
-    return before if before == steps else before + unroll.turn
 
 
 def _turns(steps: int, unroll: Unroll) -> int:

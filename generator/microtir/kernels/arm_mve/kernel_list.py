@@ -17,7 +17,7 @@ from microtir.kernels.arm_mve import (
 from microtir.kernels.arm_mve.depthwise_floats import DepthwiseFloats
 from microtir.kernels.arm_mve.elementwise import ArithmeticVectors, ElementwiseVectors
 from microtir.kernels.arm_mve.float_blocks import FloatConvolution, FloatDense, FloatMatmul
-from microtir.kernels.arm_mve.float_edges import DequantizeVectors
+from microtir.kernels.arm_mve.float_edges import DequantizeVectors, QuantizeVectors
 from microtir.kernels.common import kernel, pool_runs
 from microtir.kernels.common.frames import Frames
 from microtir.kernels.common.move_rows import MOVED, MoveRows
@@ -58,6 +58,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     FloatDense("dense_f32_1x24_mve"),
     FloatMatmul("matmul_f32_4x4_mve"),
     DepthwiseFloats(),
+    QuantizeVectors(),
     DequantizeVectors(),
     *(MoveRows("copy_s8_1x16_mve_rows", op, Feature.MVE, copying.copy, 16) for op in MOVED),
 )

@@ -20,7 +20,8 @@ from microtir.graph.ir import Node
 from microtir.kernels.arm_mve import gemm_kernels, requantise
 from microtir.kernels.arm_mve.linear import BYTES, steps_of
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, WORDS
-from microtir.kernels.common import counted, macro_kernel, micro_kernel
+from microtir.kernels.common import counted, macro_kernel, micro_kernel, refusals
+from microtir.kernels.common.float_edges import halves
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.matrices import place_of, stacked, stacks_of
@@ -68,8 +69,7 @@ class _Form:
     @of_node
     def of(node: Node) -> _Form | None:
         """Return the form of a layer; None: its factor does not fit, or rows lie as columns."""
-        op, (x, y) = node.op, node.inputs
-        assert isinstance(op, BatchMatmul)
+        op, (x, y) = node.attributes(BatchMatmul), node.inputs
         (_, depth), (_, columns) = matrices(node)
         params, largest = matmul_params(node), np.array([depth * _LARGEST_PRODUCT])
         if op.adj_x or largest[0] >= _LARGEST_SUM:
@@ -121,22 +121,22 @@ class _Form:
     def values(self) -> dict[str, object]:
         """Return what the template is given."""
         first, second = self.zero_points
-        halves = [n for n in (min(self.depth % BYTES, 8), self.depth % BYTES - 8) if n > 0]
+        parts = [n for n in (min(self.depth % BYTES, 8), self.depth % BYTES - 8) if n > 0]
         return {
             "in_rows": self.step == 1,
             "whole": str(self.whole or ""),
             "rest": str(self.depth % BYTES or ""),
             "place": str(self.place),
-            "halves": [(str(n), str(self.place + 8 * half)) for half, n in enumerate(halves)],
+            "halves": [(str(n), str(self.place + 8 * half)) for half, n in enumerate(parts)],
             "pitch": str(self.pitch),
             "step": str(self.step),
             "columns": str(self.columns),
             "lanes": str(self.groups * LANES),
             "behind": str((self.steps - 1) * LANES * BYTES),
-            "zero_point": _word(first),
-            "base": _word(first * second * self.depth),
-            "multiplier": _word(self.multiplier),
-            "shift": _word(self.shift),
+            "zero_point": halves(first),
+            "base": halves(first * second * self.depth),
+            "multiplier": halves(self.multiplier),
+            "shift": halves(self.shift),
         }
 
     def instructions(self) -> int:
@@ -153,11 +153,6 @@ class _Form:
         """Return the products of a stack: how many, and of how many rows."""
         blocks = macro_kernel.cut(self.rows, _COUNTS)
         return [(some.times, some.pixels) for some in blocks if some.times]
-
-
-def _word(number: int) -> dict[str, str]:
-    """Return the halves of a word."""
-    return {"low": str(number & 0xFFFF), "high": str(number >> 16 & 0xFFFF)}
 
 
 class Matmul(counted.Counted):
@@ -220,9 +215,7 @@ class Matmul(counted.Counted):
 
 
 def _form(node: Node) -> _Form:
-    form = _Form.of(node)
-    assert form is not None, "reject() was asked"
-    return form
+    return refusals.asked(_Form.of(node))
 
 
 class _Matrices(macro_kernel.Source):

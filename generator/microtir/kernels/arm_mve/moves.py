@@ -17,7 +17,6 @@ _RUNS, _ELEMENTS = "kernels/mve/runs.j2", "kernels/mve/elements.j2"
 _LARGEST_RUN = 16 * BYTES  # longer ones are copied by a loop of their own
 _LARGEST_STEP = 0xFFFF  # bytes: what MOVW loads
 _IMMEDIATE = 0xFFF  # bytes: what ADDW adds
-_CONSTANTS = 4  # instructions around those that set the vectors of a line
 _WIDTHS = {1: ("b", 16), 2: ("h", 16), 4: ("w", 32)}  # of elements that are gathered, and of lanes
 
 

@@ -63,7 +63,7 @@ class Conversion:
 
     @property
     def scale_bits(self) -> int:
-        return int(np.array([self.scale], np.float32).view(np.int32)[0])
+        return bits_of(self.scale)
 
     @property
     def name(self) -> str:
@@ -273,6 +273,11 @@ def _words(size: int) -> list[list[dict[str, str]]]:
         ]
         for first in range(0, _AT_ONCE, of_word)
     ]
+
+
+def bits_of(value: float) -> int:
+    """Return a float32 by its bits."""
+    return int(np.array([value], np.float32).view(np.int32)[0])
 
 
 def halves(number: int) -> dict[str, str]:
