@@ -153,7 +153,7 @@ def test_verify_and_run_on_a_board(microtir: Command, few: Path, tmp_path: Path)
             2,
             "no command is known that flashes a program",
         ),
-        (("compile", INT8, "-o", "x", "-f", "project"), 2, "a project is for a board"),
+        (("compile", INT8, "-o", "x", "-f", "project"), 2, "a project needs a board"),
         (("compile", INT8, "-o", "x", "--project-type", "cmake"), 2, "--output-format project"),
         (("micro", "create-project", "-o", "x", *COMMON, "--project-type", "zephir"), 2, "zephir"),
         (("micro", "creat-project"), 2, "did you mean 'create-project'?"),

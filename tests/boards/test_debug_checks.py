@@ -139,7 +139,7 @@ def test_a_fault_is_described(board: str, tmp_path: Path, command: Command) -> N
     assert f": {LAYER}+0x" in places[0] and "operator 5 MAX_POOL_2D" in places[0], places
     if board != "microbit":  # a function that has saved LR may use it for something else
         assert ": digits_run+0x" in places[1]
-        assert places[1].endswith("the run of digits, between its layers")
+        assert places[1].endswith("the run function of digits, between two layers")
     assert project.run().status == 97
 
 

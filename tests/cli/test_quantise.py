@@ -254,7 +254,7 @@ def test_samples_that_do_not_fit(
     ("array", "words"),
     [
         (np.full((5, 8, 8, 1), 0.5, np.float32), "all samples of 'image' are 0.5"),
-        (np.arange(64, dtype=np.float32).reshape(1, 8, 8, 1) / 64, "there is one sample"),
+        (np.arange(64, dtype=np.float32).reshape(1, 8, 8, 1) / 64, "there is only one sample"),
         (np.arange(320, dtype=np.float32).reshape(5, 8, 8, 1) % 250, "whole numbers from 0 to 249"),
     ],
 )
@@ -272,7 +272,7 @@ def test_samples_that_look_wrong(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--int8", "--16x8"), "--16x8 and --int8 are two widths"),
+        (("--int8", "--16x8"), "--16x8 and --int8 name different widths"),
         (("--weights", "5"), "weights of 5 bits"),
         (("--layer", "conv"), "cannot read 'conv'"),
         (("--layer", "conv=int9"), "there is no width 'int9'"),
@@ -356,10 +356,10 @@ def test_widths_are_chosen_within_budgets(
     ("options", "status", "words"),
     [
         (("--max-loss", "0.001"), 2, "1% or 0.5%"),
-        (("--max-loss", "1%", "--16x8"), 2, "chooses the widths that --16x8 and --weights name"),
+        (("--max-loss", "1%", "--16x8"), 2, "cannot be combined with --max-loss"),
         (("--flash-budget", "9000"), 2, "add --max-loss 1%"),
         (("--plot", "frontier.svg"), 2, "add --max-loss 1%"),
-        (("--max-loss", "100%", "--flash-budget", "400"), 1, "nearest that keeps the loss is"),
+        (("--max-loss", "100%", "--flash-budget", "400"), 1, "nearest program within the loss is"),
         (("--max-loss", "1%", "--layer", "*=int8"), 2, "no layer with weights whose width is free"),
     ],
 )

@@ -81,7 +81,7 @@ REFUSED = [
     ("c -mcpu=cortex-m4 -mattr=+dps", "'mattr' is 'dps', which is unknown: did you mean 'dsp'?"),
     ("c -mcpu=cortex-m4 -mattr=dsp", "expected: +name and -name"),
     ("c -mcpu=cortex-m4 -mattr=+dsp,-dsp", "both adds and removes 'dsp'"),
-    ("c -mcpu=cortex-m55+nodsp -mattr=+mve", "adds 'mve', which needs what it removes"),
+    ("c -mcpu=cortex-m55+nodsp -mattr=+mve", "adds 'mve', which needs a removed feature"),
     ("c -mcpu=atmega328p -mattr=-progmem", "removes 'progmem', which belongs to"),
     ("c -mcpu=cortex-m4+", "has an empty suffix"),
     ("c -mcpu=cortex-m4 -mabi=ilp32", "'mabi' is 'ilp32', which cortex-m4 does not have"),

@@ -251,7 +251,7 @@ def test_costs_count_as_often_as_a_loop_runs(is_guarded: bool, comment: str) -> 
     value = loop.of_body[1]
     data = loop.built([loop.step(), loop.made(Code.ADD, value, value, AddOptions())], [1])
     artifact = microtir.build(from_tflite(data), Target("c"))
-    assert f"/* {comment} turns. */" in artifact.source("model.c")
+    assert f"/* {comment} iterations. */" in artifact.source("model.c")
     assert turns(counted(1)) == []
     once = microtir.build(from_tflite(counted(1)), Target("c"))
     assert instructions_of_sum(artifact) == 7 * instructions_of_sum(once)

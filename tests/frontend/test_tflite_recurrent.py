@@ -113,7 +113,7 @@ REFUSED = {
     "it has peepholes": lstm(given(9, UNITS)),
     "it has a projection": lstm(given(16, 1, UNITS)),
     "it has layer normalisation": lstm(given(21, UNITS)),
-    "its input gate is that of its forget gate": lstm(without_input_gate),
+    "its input and forget gates are coupled": lstm(without_input_gate),
     "input 18 'given' does not keep its value": lstm(given(18, BATCH, UNITS)),
     "its activation is RELU": lstm(options=replace(OPTIONS, activation=TfliteActivation.RELU)),
     "its recurrent weights are diagonals": lstm(

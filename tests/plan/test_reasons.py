@@ -152,7 +152,7 @@ def test_scratch_that_does_not_fit() -> None:
     assert (found.kernel, found.by_rows) == ("direct", False)
     assert found.reason == "the fastest of 1 whose scratch fits into 200 bytes"
     assert reasons(found) == {
-        "gemm": "its 50 bytes of scratch do not fit into the 200 bytes that the plan keeps to"
+        "gemm": "its 50 bytes of scratch do not fit into the 200 bytes of the plan's limit"
     }
 
 

@@ -83,7 +83,7 @@ def test_a_missing_sdk_of_zephyr_is_named(machine: Path, monkeypatch: pytest.Mon
     said = 'Could not find a package configuration file provided by \\"Zephyr-sdk\\"'
     monkeypatch.setenv("ZEPHYR_BASE", str(zephyr(machine, said)))
     with pytest.raises(
-        MissingToolError, match=r"Zephyr is here only in part(.|\n)*west sdk"
+        MissingToolError, match=r"Zephyr is installed only in part(.|\n)*west sdk"
     ) as why:
         made.build()
     assert 'provided by "Zephyr-sdk"' in str(why.value), "what CMake said is the cause"

@@ -50,7 +50,7 @@ def test_shapes_without_a_leading_1_and_doubles_do() -> None:
 @pytest.mark.parametrize(
     ("samples", "warning"),
     [
-        (IMAGES[:1], "there is one sample"),
+        (IMAGES[:1], "there is only one sample"),
         (np.full_like(IMAGES, 0.5), "all samples of 'image' are 0.5"),
         (np.repeat(IMAGES[:1], 4, axis=0), "all samples of 'image' are equal"),
     ],

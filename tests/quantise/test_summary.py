@@ -90,10 +90,10 @@ def test_the_screen_says_what_is_odd() -> None:
     summary = _summary(options, outlier=300.0)
     rows = quantisation.layer_table(summary).rows
     assert "1 channels of weights are 0" in rows[0][-1]
-    assert "of its values clipped" in rows[0][-1] and "times the range of the others" in rows[0][-1]
+    assert "of its values clipped" in rows[0][-1] and "times as wide" in rows[0][-1]
     said = quantisation.notes(summary)
-    assert any("would gain by --calibration min-max" in note for note in said)
-    assert any("ranges that leave values out: " in note for note in said)
+    assert any("': --calibration min-max" in note for note in said)
+    assert any("values outside of the range are clipped: " in note for note in said)
     assert said[-1] == "note: odd"
     assert ("measured on", "12 of 60 samples, that did not calibrate") in quantisation.facts(
         summary

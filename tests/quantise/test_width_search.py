@@ -187,7 +187,7 @@ def test_what_cannot_be_kept_is_refused_with_the_best() -> None:
     assert len(within.points) == 8
     assert within.quantised().weights4 == {"w0", "w1", "w2"}
     tight = search_widths(model, samples, Limits(1.0, flash=9), price_by_counting, PLAIN)
-    with pytest.raises(LossError, match="the nearest that keeps the loss is"):
+    with pytest.raises(LossError, match="the nearest program within the loss is"):
         tight.quantised()
 
 

@@ -54,7 +54,7 @@ def test_reasons_by_layer() -> None:
         "2": "'direct' of layer 1 has no place for a function where it stores its results",
         "3": "values that are broadcast over it depend on all results of layer 0",
         "5": "'conv_s8_4x2_c' of layer 4 has no place for a second operand where it stores its"
-             " results; what layer 0 gives is read elsewhere, too",
+             " results; other operators read the result of layer 0, too",
         "7": "'runs' of layer 6 moves elements as they are",
     }  # fmt: skip
     assert [row[:2] for row in loop_table(report).rows] == [

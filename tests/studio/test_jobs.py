@@ -199,7 +199,7 @@ def test_project_and_archive_to_take() -> None:
         ("plan", {"plan": {**PLAN, "ram_budget": "x"}}, "'plan.ram_budget' is 'x'"),
         ("plan", {"plan": {**PLAN, "optimize": "sped"}}, "did you mean 'speed'?"),
         ("plan", {"plan": {**PLAN, "board": "../x", "target": None}}, "there is no board '../x'"),
-        ("download", {"plan": PLAN, "kind": "project"}, "a project is for a board"),
+        ("download", {"plan": PLAN, "kind": "project"}, "a project needs a board"),
         ("download", {"plan": PLAN, "kind": "all"}, "'kind' is 'all'"),
         ("download", {"plan": PLAN, "kind": "package"}, "the format of the package is missing"),
         ("download", {"plan": PLAN, "kind": "package", "package_format": "../x"}, "'../x'"),

@@ -92,7 +92,7 @@ def test_what_nobody_wrote_is_not_read() -> None:
 def test_no_meaning_is_an_error() -> None:
     """Without a function in Python the interpreter says so."""
     func = caller(replace(extern(), meaning=None))
-    with pytest.raises(InterpreterError, match="'scaled' has no meaning in Python"):
+    with pytest.raises(InterpreterError, match="'scaled' has no implementation in Python"):
         Interpreter([func]).run("main", [np.zeros((2, 4), np.int8), np.zeros(4, np.int8)])
 
 

@@ -159,7 +159,7 @@ def _target_of(output: Path | None, output_format: str) -> Path:
     """Return where to write, if that suits the format."""
     if output is None:
         what, name = ("archive", "FILE.tar") if output_format == ARCHIVE else ("folder", "DIR")
-        raise UsageError(f"there is no {what} to write to", where=_WHERE, fix=f"add -o {name}")
+        raise UsageError(f"no output {what} is named", where=_WHERE, fix=f"add -o {name}")
     if output.suffix == ".tar" and output_format != ARCHIVE:
         raise UsageError(
             f"-o {output} is the name of an archive, and --output-format is {output_format}",
@@ -181,7 +181,7 @@ def _project(
 ) -> ExitCode:
     """Create the project that `microtir micro create-project` creates."""
     if board is None:
-        raise UsageError("a project is for a board", where=_WHERE, fix="add --board BOARD")
+        raise UsageError("a project needs a board", where=_WHERE, fix="add --board BOARD")
     project, price = create_project(
         [model], config, output, board, project_type, force=force, quantiser=quantiser
     )

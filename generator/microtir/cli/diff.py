@@ -53,7 +53,7 @@ def diff(
     from microtir.report.difference import Figure, difference
 
     if markdown and as_json:
-        raise UsageError("--markdown and --json are two forms of one answer", where="microtir diff")
+        raise UsageError("--markdown and --json exclude each other", where="microtir diff")
     _check_config(config, (model, after))
     with Progress() as progress:
         changes = difference(*(_facts(source, config, progress) for source in (model, after)))
@@ -83,7 +83,7 @@ def _check_config(config: CompilationConfig, source: Sequence[str]) -> None:
     plain = microcontroller().with_(module_name=config.module_name)
     if all(map(_is_compiled, source)) and config != plain:
         raise UsageError(
-            "options of a configuration have no effect on what is compiled already",
+            "options of a configuration have no effect on compiled programs",
             where="microtir diff",
             fix="leave them out, or give model files",
         )

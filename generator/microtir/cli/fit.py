@@ -62,7 +62,7 @@ def fit(
     with Progress() as progress:
         progress.show("reading the model")
         module = read_model(model, config)
-        assert module.graph is not None, "a frontend gave the graph"
+        assert module.graph is not None, "a frontend read the graph"
         with process_pool(jobs) as executor:
             fits = fit_all(
                 module.graph, config, boards, executor,
@@ -85,7 +85,7 @@ def fit(
 def _refuse_target(config: CompilationConfig) -> None:
     if config.targets != microcontroller().targets:
         raise UsageError(
-            "fit takes no target: every board has its own",
+            "fit takes no target: each board defines its target",
             where="microtir fit --target",
             fix="leave --target out; `microtir report MODEL --target …` looks at one CPU",
         )

@@ -167,7 +167,7 @@ def explain(
     if as_json:
         write_json({"executor": executor, "stages": [_stage(stage) for stage in stages]})
         return ExitCode.DONE
-    write(f"The path of a model with executor {executor}, in this order:\n")
+    write(f"The steps from a model to C with executor {executor}, in order:\n")
     write_table(
         ("stage", "pass", "what it does"),
         [

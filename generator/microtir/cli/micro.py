@@ -126,7 +126,7 @@ def _as_tvmc(
 def _check_own_form(board: str | None, options: list[str] | None) -> None:
     if board is None:
         raise UsageError(
-            "a project is for a board",
+            "a project needs a board",
             where="microtir micro create-project",
             fix="add --board BOARD",
         )

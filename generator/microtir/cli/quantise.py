@@ -77,7 +77,7 @@ def _check_output(model: str, output: Path) -> None:
     """Refuse the name of a file that cannot be written."""
     if output.suffix not in _SUFFIXES:
         raise UsageError(
-            f"the name of the file is {output.name}",
+            f"the output file {output.name} has no known suffix",
             where=f"{_WHERE} -o",
             legal=" or ".join(f"NAME{suffix}" for suffix in _SUFFIXES),
         )

@@ -213,8 +213,9 @@ def _quantiser(samples: Path | None, flags: Mapping[str, Any]) -> Quantiser | No
     max_loss = None if flags["max_loss"] is None else share_of(flags["max_loss"])
     if max_loss is not None and width != "int8":
         raise UsageError(
-            "--max-loss chooses the widths that --16x8 and --weights name", where="--max-loss",
-            fix="name those of single layers with --layer",
+            "--16x8 and --weights cannot be combined with --max-loss, which chooses widths",
+            where="--max-loss",
+            fix="set the width of single layers with --layer",
         )  # fmt: skip
     return Quantiser(samples, flags["labels"], _options_of(width, flags), max_loss)
 
@@ -245,7 +246,7 @@ def _width_of(*, int8: bool, int16: bool, weights: int) -> str:
     if len(chosen) > 1 or (int16 and weights == 4):
         other = "--int8" if len(chosen) > 1 else "--weights 4"
         raise UsageError(
-            f"--16x8 and {other} are two widths",
+            f"--16x8 and {other} name different widths",
             where="--16x8",
             fix="give one of them, and --layer for the others",
         )

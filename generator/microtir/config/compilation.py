@@ -166,7 +166,7 @@ class CompilationConfig(ConfigFields):
         interface = "interface-api 'packed'" if packed else "'system-lib' = True"
         raise ConfigError(
             f"pass_config option 'memory.use_workspace_io' is True, which contradicts {interface}: "
-            "a packed function takes tensors wherever its caller has them",
+            "the caller of a packed function chooses the addresses of tensors",
             where="pass_config.memory.use_workspace_io",
             legal="True with interface-api 'c' and without system-lib",
             fix="leave one of them out",

@@ -138,7 +138,7 @@ def features_of(request: Request, core: Core) -> frozenset[Feature]:
     result = without(core.features | closure(add), remove)
     for feature in in_order(add - result):
         raise ConfigError(
-            f"target option 'mattr' adds '{feature}', which needs what it removes",
+            f"target option 'mattr' adds '{feature}', which needs a removed feature",
             where="target.mattr",
             legal=f"'{feature}' needs {', '.join(str(f) for f in in_order(closure(add)))}",
         )

@@ -376,8 +376,8 @@ _AOT_ROWS = (
         "row-drained-outputs",
         Flag(),
         False,
-        "Gives the application the rows of each output as they are done, by a function that it "
-        "sets.",
+        "Passes the rows of each output, as they are computed, to a function that the "
+        "application sets.",
     ),
 )
 
@@ -397,7 +397,7 @@ _AOT_GUARD = Option(
     "guard-inputs",
     Flag(),
     False,
-    "Counts, in each run, the elements of inputs outside of the range that calibration saw: "
+    "Counts, in each run, the input elements outside of the calibrated range: "
     "stored values at the ends of an integer type, and floats that the model's QUANTIZE clips. "
     "The counts go into a struct of the caller.",
     is_quiet=True,
@@ -490,8 +490,8 @@ _PASS = (
             input_ranges_problem,
         ),
         "",
-        "Declares the range of stored values of inputs, so that more channels and sums are "
-        "proven. Other values then give wrong outputs, and their sums may overflow.",
+        "Declares the range of stored values of inputs, which lets microtir prove more about "
+        "channels and sums. Other values then give wrong outputs, and their sums may overflow.",
         derived="all of int8",
     ),
     Option(

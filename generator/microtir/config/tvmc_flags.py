@@ -108,7 +108,7 @@ def from_tvmc(texts: Mapping[str, tuple[object, ...]]) -> Texts:
     level = result.pop("opt_level", (_OPT_LEVEL,))[0]
     if str(level) != _OPT_LEVEL:
         raise ConfigError(
-            f"flag '-O' is {shown(level)}, and there are no levels",
+            f"flag '-O' is {shown(level)}, and microtir has no optimisation levels",
             where="-O",
             legal=_OPT_LEVEL,
             fix="choose a goal with --optimize, or single passes with --pass-config",
@@ -274,11 +274,11 @@ def _other_generator(kind: str) -> ConfigError:
         )
     if kind == _ETHOS_U:
         return ConfigError(
-            f"the target names '{_ETHOS_U}', whose layers are chosen before a file is read",
+            f"the target names '{_ETHOS_U}', whose layers another compiler must choose before",
             where="target.kind",
             legal=f"c, {_CMSIS_NN}",
             fix="compile the model with Arm's vela first (vela model.tflite --accelerator-config "
-            f"ethos-u55-128), then the file that it gives, and leave '{_ETHOS_U}' out: "
+            f"ethos-u55-128), then its output file, and leave '{_ETHOS_U}' out: "
             "docs/ethos-u.md says how",
         )
     return ConfigError(

@@ -335,7 +335,7 @@ class DeviceSession:
         return EmulatorError(
             f"{what}; its last output:\n{text}" if text.strip() else f"{what} and printed nothing",
             where=self._link.name,
-            fix="check that the board runs the program that was generated to serve",
+            fix="check that the board runs a program that was generated as a server",
         )
 
 

@@ -130,7 +130,7 @@ class Control:
         output = self._given(index)
         if (output.shape, output.dtype) != (result.shape, result.dtype):
             raise ModelFileError(
-                f"it gives {result.dtype.value} {result.shape} as {brief(output.name)!r}",
+                f"its result {brief(output.name)!r} is {result.dtype.value} {result.shape}",
                 where=self._where,
                 legal=f"{output.dtype.value} {output.shape}",
                 fix="export the model again",

@@ -128,7 +128,7 @@ def _decode(packed: _Packed) -> Array:
     legal = _CODED if form is _Form.HUFFMAN else _TABULATED
     if packed.type.dtype not in legal:
         names = ", ".join(sorted(dtype.value for dtype in legal))
-        what = f"the form {form.name} gives {packed.type.dtype.value}"
+        what = f"the form {form.name} cannot contain {packed.type.dtype.value}"
         raise packed.unsupported(what, names)
     decoders = {_Form.LUT: _looked_up, _Form.HUFFMAN: _coded, _Form.PRUNE: _pruned}
     return decoders[form](packed).reshape(packed.type.shape)

@@ -132,7 +132,7 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]
     inputs = _stacks(path, arrays, model.inputs, has_state)
     if (len(inputs), inputs.steps or 1) != (len(outputs), outputs.steps or 1):
         raise DataFileError(
-            f"it holds {_counted(inputs)} of inputs and {_counted(outputs)} of outputs",
+            f"it has {_counted(inputs)} of inputs, but {_counted(outputs)} of outputs",
             where=str(path),
         )
     return inputs, outputs

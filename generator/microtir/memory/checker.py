@@ -228,7 +228,7 @@ class _Sums:
         rows = callee.row_range.stop.high if callee.row_range is not None else None
         due = 0 if due == rows else due  # a loop around begins again
         if first != due:
-            raise MemoryPlanError(f"it adds row {first} where row {due} is due", where=where)
+            raise MemoryPlanError(f"it adds row {first}, but {due} is the next one", where=where)
         self.rows[callee] = stop
 
     def end(self) -> None:

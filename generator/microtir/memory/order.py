@@ -96,7 +96,7 @@ def _pairs(function: ir.PrimFunc) -> list[Pair]:
 
 
 def _unknown(why: str) -> MemoryPlanError:
-    return MemoryPlanError(f"the order of accesses is not followed: {why}")
+    return MemoryPlanError(f"the order of accesses is unknown: {why}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,11 +131,11 @@ class _Choice:
     def _alternative(self, c: Candidate) -> Alternative:
         reason = self._mismatch(c)
         if reason is None and self._is_better(c):
-            reason = "the plan that keeps to the budgets is that of another goal"
+            reason = "the plan within the budgets was made for another goal"
             if self.plan.size is not None:
                 reason = (
                     f"its {c.scratch_bytes:,} bytes of scratch do not fit into the "
-                    f"{self.plan.size:,} bytes that the plan keeps to"
+                    f"{self.plan.size:,} bytes of the plan's limit"
                 )
         return Alternative(
             c.name,
@@ -194,7 +194,7 @@ class _Choice:
         room = ""
         if any(map(self._is_better, rivals)):
             rivals = [c for c in rivals if not self._is_better(c)]
-            room = " in a plan that keeps to the budgets"
+            room = " in a plan within the budgets"
             if self.plan.size is not None:
                 room = f" whose scratch fits into {self.plan.size:,} bytes"
         flash, unit = "", str(self.plan.constraints.measure)
@@ -246,7 +246,7 @@ class _Choice:
         if not others:
             return f"{how}, so that its output may overwrite its input"
         layers = "layer" if others == 1 else "layers"
-        return f"{how} with {others} other {layers}, to keep to {self.plan.size:,} bytes"
+        return f"{how} with {others} other {layers}, to stay within {self.plan.size:,} bytes"
 
     def _again(self) -> str:
         """Return what the operator does that another one does, too."""

@@ -20,7 +20,7 @@ CODE_PER_CHARACTER = 0.08
 
 CODE = "code of the models, estimated"
 SAMPLES = "samples"
-TENSORS = "tensors whose rows are samples'"
+TENSORS = "tensors that are passed row by row"
 CHECKS = "canaries, and a stack for faults"
 _OF_THE_APPLICATION = (CODE, SAMPLES, TENSORS)
 

@@ -52,7 +52,7 @@ def _layers(project: Project) -> Iterator[tuple[str, str]]:
             users = [names[name].index for name in kernel.layers if name in names]
             listed = ", ".join(map(str, sorted(set(users))))
             yield kernel.function, f"a micro-kernel of operators {listed} of {model.name}"
-        yield model.run, f"the run of {model.name}, between its layers"
+        yield model.run, f"the run function of {model.name}, between two layers"
 
 
 def _place(address: int, code: Sequence[Symbol], layers: dict[str, str]) -> str:

@@ -80,7 +80,7 @@ class Framework:
 
     def incomplete(self, said: str) -> MissingToolError:
         """Return the diagnostic for a framework of which a part is missing, as a build said."""
-        what = f"{self.name} is here only in part: {said}"
+        what = f"{self.name} is installed only in part: {said}"
         return MissingToolError(what, where=self.variable, fix=self.get)
 
     def explains(self, output: str) -> bool:

@@ -181,7 +181,7 @@ def _server_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part
     console = options.console or support.consoles[0]
     if support.type is not ProjectType.BAREMETAL or console is Console.SEMIHOSTING:
         raise ProjectError(
-            f"a project of type '{support.type.value}' on {console.value} cannot serve",
+            f"a project of type '{support.type.value}' on {console.value} cannot be a server",
             where="options.server",
             legal="a bare-metal project with a serial port",
             fix=Fix(

@@ -90,6 +90,4 @@ class ProjectOptions:
                 legal="-O0, -O1, -O2, -O3, -Os, -Oz, -Og, -Ofast",
             )
         if self.server and self.samples:
-            raise ProjectError(
-                "a program that answers a computer has no samples", where="options.samples"
-            )
+            raise ProjectError("a server program has no samples", where="options.samples")

@@ -124,7 +124,7 @@ def _warnings(graph: Graph, arrays: Mapping[str, Array], count: int) -> list[str
     """Return what looks wrong: one sample, an input that never changes."""
     warnings = []
     if count == 1:
-        warnings.append("there is one sample: ranges are those of this one, and no other sample "
+        warnings.append("there is only one sample, which sets the ranges; no other sample "
         "measures the error")  # fmt: skip
     for tensor in graph.arguments:
         array = arrays[tensor.name]

@@ -122,7 +122,7 @@ def _pushes(
 ) -> data.ReportedPushes | None:
     """Return what pushes are beside runs of the whole window; None if nothing is streamed."""
     graph = compiled.artifact.module.graph
-    assert graph is not None, "a frontend gave the graph"
+    assert graph is not None, "a frontend read the graph"
     if graph.stream is None:
         return None
     whole = _compile(module.with_configuration(config.without_stream()), None)

@@ -28,17 +28,17 @@ _KINDS = {
 
 _COLUMNS = {
     "layer": "number in the model file",
-    "kernel": "how it is computed; by rows: row by row, in turn with its neighbours",
+    "kernel": "how it is computed; by rows: row by row, alternating with its neighbours",
     "MACs": "multiply-accumulates of the layer in the model file",
     "executed": "multiply-accumulates that are left when constant channels are folded",
-    "est. instr.": "what planning expects on the target; `microtir profile` measures them",
+    "est. instr.": "estimated instructions on the target; `microtir profile` measures them",
     "instructions": "measured",
     "weights": "bytes of flash for weights, biases and tables",
-    "SQNR dB": "power of a layer's results in floats over that of the error of its integers",
+    "SQNR dB": "power of a layer's float results, divided by the power of its quantisation error",
     "bytes in": "size of the inputs",
     "bytes out": "size of the outputs",
     "offset": "first byte in the pool",
-    "layers": "from the first to the last that needs it",
+    "layers": "first and last layer that need the buffer",
 }
 
 

@@ -51,19 +51,19 @@ class _Loops:
         )
         whole = [tensor for tensor in op.inputs if tensor.shape == shape]
         if not whole:
-            yield "none of its operands has its shape"
+            yield "no operand has the shape of its output"
         for tensor in whole:
             yield self._reason(op, tensor, repeated)
 
     def _reason(self, op: PlannedOperator, tensor: Tensor, repeated: list[Tensor]) -> str:
         producer = self.producers.get(tensor)
         if producer is None:
-            return f"'{tensor.name}' is given to the model, and no loop is before it"
+            return f"'{tensor.name}' is an input of the model, and no loop computes it"
         layer = f"layer {number_of(producer)}"
         if any(self._follows(other, producer) for other in repeated):
             return f"values that are broadcast over it depend on all results of {layer}"
         if tensor in self.graph.outputs or len(self.consumers[tensor]) > 1:
-            return f"what {layer} gives is read elsewhere, too"
+            return f"other operators read the result of {layer}, too"
         kernel = self.kernels[producer]
         if record_of(producer.op).has(Trait.MOVES_DATA):
             return f"'{kernel}' of {layer} moves elements as they are"

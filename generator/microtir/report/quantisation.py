@@ -105,11 +105,11 @@ def _faults(layer: LayerCost) -> Iterator[str]:
     if layer.clipped > CLIPPED:
         yield f"{layer.clipped:.2%} of its values clipped"
     if layer.excess >= EXCESS:
-        yield f"few values take {layer.excess:.1f} times the range of the others"
+        yield f"a few outliers make the range {layer.excess:.1f} times as wide"
     if figures.dead:
         yield f"{len(figures.dead)} channels of weights are 0"
     if figures.outlier >= UNEVEN and figures.sqnr < LOW:
-        yield f"a channel has {figures.outlier:.0f} times the weights of others"
+        yield f"the weights of one channel are {figures.outlier:.0f} times those of others"
 
 
 def notes(summary: Summary, most: int | None = None) -> list[str]:
@@ -127,13 +127,13 @@ def notes(summary: Summary, most: int | None = None) -> list[str]:
     worst = summary.worst
     if worst is not None and (worst.figures.sqnr < LOW or len(worst.remedies) > 1):
         ways = "; or ".join(_sentence(remedy, worst) for remedy in worst.remedies)
-        said.append(f"the worst, '{worst.figures.name}', would gain by {ways}")
+        said.append(f"to improve the worst layer, '{worst.figures.name}': {ways}")
     named = [f"'{one.name}' {one.clipped:.2%}" for one in summary.clipping[:_MOST_NAMED]]
     if named:
         others = f" and {len(summary.clipping) - len(named)} others" * (
             len(summary.clipping) > len(named)
         )
-        said.append(f"ranges that leave values out: {', '.join(named)}{others}")
+        said.append(f"values outside of the range are clipped: {', '.join(named)}{others}")
     if summary.floats:
         said.append(f"{len(summary.floats)} layers stay in floats: {_floats(summary)}")
     return [*said, *(f"note: {warning}" for warning in summary.warnings)]

@@ -88,7 +88,7 @@ def board_remedy(module: IRModule, board: str) -> tuple[str, ...]:
     fit = _fit_on(module, module.require_config("refusals"), board)
     if fit.fits:
         sizes = " and ".join(f"{m.taken:,} of {m.size:,} bytes of {m.name}" for m in fit.memories)
-        return (f"{fit.flags or 'nothing else'}: fits, with {sizes}, as planning estimates it",)
+        return (f"{fit.flags or 'nothing else'}: fits by the estimates of planning, with {sizes}",)
     nearest = f"the nearest is {fit.flags}:" if fit.flags else "as it is:"
     lines = (
         "none of the options that were tried makes it fit; `microtir fit MODEL` shows the boards"
@@ -100,7 +100,7 @@ def _fit_on(module: IRModule, config: CompilationConfig, board: str) -> BoardFit
     from microtir.boards import load_board
     from microtir.search.fit_plans import fit_boards
 
-    assert module.graph is not None, "a frontend gave the graph"
+    assert module.graph is not None, "a frontend read the graph"
     [fit] = fit_boards(module.graph, config, [load_board(board)])
     return fit
 

@@ -53,7 +53,7 @@ def rounds(module: IRModule, config: CompilationConfig, known: Measured) -> Iter
     Raises:
         MicrotirError: the model cannot be compiled.
     """
-    assert module.graph is not None, "a frontend gave the graph"
+    assert module.graph is not None, "a frontend read the graph"
     plain = config.with_(
         optimize=Optimize.SPEED, measure=Measure.INSTRUCTIONS, budget=Budget(), tuning_records=""
     )

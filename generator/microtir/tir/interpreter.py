@@ -67,9 +67,9 @@ class Machine:
         """
         if function.meaning is None:
             raise InterpreterError(
-                f"'{function.name}' has no meaning in Python",
+                f"'{function.name}' has no implementation in Python",
                 where=caller,
-                fix="give the ExternFunction a meaning",
+                fix="set `meaning` of the ExternFunction to a Python function",
             )
         self.count(1)
         bound = _bind(function, args, caller)

@@ -87,7 +87,7 @@ class Cursor:
     def text(self) -> str:
         """Return what a string stands for."""
         value = self.json(self.string())
-        assert isinstance(value, str), "a string is one in JSON, too"
+        assert isinstance(value, str), "every string of the text is a string in JSON"
         return value
 
     def json(self, text: str) -> object:

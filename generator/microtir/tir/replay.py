@@ -247,6 +247,6 @@ def _require_equal(
         position = tuple(int(i) for i in np.unravel_index(first, a.shape or (1,)))
         raise TirError(
             f"pass '{name}' changed the meaning for {dict(values)}: '{param.name}' at {position}"
-            f" was {flat_a[first]}, is {flat_b[first]}",
+            f" is {flat_b[first]} instead of {flat_a[first]}",
             where=f"function '{func.name}'",
         )

@@ -429,7 +429,7 @@ RULES: tuple[Rule, ...] = (
          _invoke_arguments),
     Rule("kernel-arguments", "A KernelCall gives arguments of the kinds and types of the kernel's "
          "parameters.", (ir.KernelCall,), _kernel_arguments),
-    Rule("kernel-contract", "A contract speaks about the kernel's parameters and writes no "
+    Rule("kernel-contract", "A contract names the kernel's parameters and writes no "
          "constant.", (ir.KernelCall,), _kernel_contract),
     Rule("extern-arguments", "An ExternCall gives arguments of the kinds and types of the "
          "function's parameters.", (ir.ExternCall,), _extern_arguments),

@@ -212,7 +212,7 @@ def _run_comment(program: CProgram) -> list[str]:
             rows.append((pool.name, f"not used: {needs}, NULL is fine"))
             continue
         has_tensors = any(port.offset is not None for port in model.ports)
-        lifetime = f"what {'else ' * has_tensors}it holds need not be kept between calls"
+        lifetime = f"its {'other ' * has_tensors}contents need not be preserved between calls"
         if named_pools(program):
             rows.append((pool.name, f"{pool.macro}_SIZE bytes, aligned to"))
             rows.append(("", f"{pool.macro}_ALIGNMENT; {lifetime}"))
@@ -291,7 +291,7 @@ def _ends(program: CProgram) -> list[str]:
     returns = f"Returns {program.macro}_OK, or a negative status before anything is computed."
     if program.devices:
         returns = f"Returns {program.macro}_OK, a negative status before anything is computed, or"
-        returns += " what a driver returned."
+        returns += " the status of a driver."
     if internal_pools(program):
         again = "Not re-entrant: the code has memory of its own, for one run at a time."
     elif program.devices:

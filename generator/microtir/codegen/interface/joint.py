@@ -94,6 +94,6 @@ def _comment(file: str, concurrent: Sequence[Sequence[str]]) -> str:
             *texts,
             "All other models run one after another." if texts else
             "The models run one after another.",
-            "What it holds need not be kept between calls.",
+            "Its contents need not be preserved between calls.",
         ])
     )  # fmt: skip

@@ -228,9 +228,9 @@ def _operator_wrapper(program: CProgram, layer: PrimFunc) -> Wrapper:
     takes_constants, on_device = program.takes_constants(layer), program.takes_devices(layer)
     if takes_constants and on_device:
         raise UsageError(
-            f"'{program.names[layer]}' reads constants that a run is given and runs on a device",
+            f"'{program.names[layer]}' runs on a device and reads constants that the caller passes",
             where="executor",
-            legal="operators with packed arguments that need one of the two",
+            legal="operators with packed arguments that need only one of them",
             fix=Fix(
                 "use unpacked-api True, or constants that are part of the code",
                 "use --executor-aot-unpacked-api 1, or constants that are part of the code",

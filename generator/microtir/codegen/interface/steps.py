@@ -113,7 +113,7 @@ def _macros(program: CProgram, model: ModelInfo) -> str:
     values = textwrap.wrap(", ".join(map(str, costs)), WIDTH - 8, break_long_words=False)
     rows = [f"#define {program.macro}_STEP_INSTRUCTIONS {{", *indent(values)]
     target = program.config.primary_target()
-    comment = f"Steps of a run, and an initialiser: instructions of each as estimated for {target}."
+    comment = f"Steps of a run; an initialiser with their estimated instructions for {target}."
     return "\n".join(
         [
             *block_comment(textwrap.wrap(comment, WIDTH - 4)),
@@ -132,9 +132,9 @@ def _prototype(program: CProgram) -> str:
     """Return the declaration of the function, with its comment."""
     count = f"{program.macro}_STEP_COUNT"
     text = [
-        "Runs one step of the model: an operator, or an iteration of a loop over rows of several.",
+        "Runs one step of the model: an operator, or an iteration over the rows of several.",
         "",
-        f"  next    0 before the first step; each counts it, up to {count}, where the",
+        f"  next    0 before the first step; each step counts it up to {count}, when the",
         "          run is done",
         "",
         *textwrap.wrap(

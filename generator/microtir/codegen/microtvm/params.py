@@ -69,12 +69,12 @@ def from_params(content: bytes, where: str) -> dict[str, npt.NDArray[np.generic]
         ModelFileError: it is no such file, or damaged.
     """
     reader = _Reader(content, where)
-    reader.expect("<QQ", (_LIST_MAGIC, 0), "it does not begin as a list of arrays")
+    reader.expect("<QQ", (_LIST_MAGIC, 0), "it does not begin like a list of arrays")
     names = [reader.text() for _ in range(reader.count())]
     if reader.count() != len(names):
-        raise reader.damaged("its numbers of arrays and names differ")
+        raise reader.damaged("the number of its arrays is not the number of its names")
     if len(set(names)) != len(names):
-        raise reader.damaged("a name is there twice")
+        raise reader.damaged("a name occurs twice")
     arrays = {name: reader.array() for name in names}
     if reader.place != len(content):
         raise reader.damaged(f"{len(content) - reader.place} bytes follow the last array")

@@ -93,7 +93,7 @@ class MainPrinter(StatementPrinter):
         """
         if not any(node is s.var for node in walk(s.body)):
             most = "At most " * _may_end_before(s)
-            return [f"/* {most}{_text_of(s.stop)} turns. */", *super().lines(s)]
+            return [f"/* {most}{_text_of(s.stop)} iterations. */", *super().lines(s)]
         is_outermost, self._is_in_loop = not self._is_in_loop, True
         lines = super().lines(s)
         if is_outermost:
@@ -178,9 +178,9 @@ def _may_end_before(loop: For) -> bool:
     return isinstance(last, If) and last.otherwise is None
 
 
-def _text_of(turns: Expr) -> str:
-    assert isinstance(turns, IntImm), "a loop of the model has this many iterations"
-    return str(turns.value)
+def _text_of(iterations: Expr) -> str:
+    assert isinstance(iterations, IntImm), "a loop of the model has this many iterations"
+    return str(iterations.value)
 
 
 def _call_comment(callee: PrimFunc) -> list[str]:

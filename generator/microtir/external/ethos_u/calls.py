@@ -86,10 +86,10 @@ def _refuse_two_drivers(config: CompilationConfig) -> None:
     if config.compatibility is Compatibility.MICROTVM:
         other = "with compatibility 'microtvm' the application passes a driver"
     elif passes.ethos_u_fast_scratch is FastScratch.DRIVER:
-        other = "the fast memory of a driver is looked at before it is used"
+        other = "microtir checks the fast memory of a driver before using it"
     if other:
         raise UsageError(
-            f"'{EthosUInvoke.V2}' reserves a driver by itself, and {other}",
+            f"'{EthosUInvoke.V2}' reserves a driver itself, but {other}",
             where="pass_config.ethos_u.invoke",
             legal=f"{EthosUInvoke.V3}, {EthosUInvoke.PLAIN}",
         )

@@ -305,7 +305,7 @@ def gemm_bytes(
         channels); then words, lines, quads, channels, and blocks if there may be several.
     """
     at_once = min(pixels, TOGETHER)
-    assert distance or pixels == at_once, "two pixels in turns are one block"
+    assert distance or pixels == at_once, "pixels without a distance form one block"
     sizes = Sizes()
     most = distance // WORD if distance else gemm.STEPS // 2
     words = sizes.number("words", values // WORD, 1, most)

@@ -187,7 +187,7 @@ class OnnxNode:
         if tensor.data is None:
             raise self.unsupported(
                 f"the model computes {what} (input {index} {brief(tensor.name)!r}) from its inputs",
-                "a constant, and what follows from constants and shapes",
+                "a constant, or a value that follows from constants and shapes",
                 "export the model with fixed shapes, and simplify it (onnxsim, or onnxruntime's"
                 " basic graph optimisations)",
                 ExportProblem.COMPUTED_SHAPE,

@@ -138,7 +138,7 @@ _SUMMED = equal_types(
     DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.UINT32, DType.INT64
 )
 
-_NEAREST = "indices outside become the nearest inside"
+_NEAREST = "indices out of range are clamped"
 
 
 def _gather_one_image(node: Node, images: int) -> Operator | None:

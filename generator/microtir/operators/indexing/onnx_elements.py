@@ -299,7 +299,7 @@ def one_hot(node: OnnxNode) -> Tensor:
     if values.shape != (2,):
         raise node.malformed(
             f"values of shape {values.shape}",
-            "(2,): the value of other places, and that of the index",
+            "(2,): the value elsewhere, and the value at the index",
         )
     axis = node.axis(node.integer("axis", -1), rank)
     index = counted(node, indices, depth) if indices.data is None else indices

@@ -130,7 +130,7 @@ def _windows(node: OnnxNode) -> tuple[Tensor, OnnxWindow]:
         raise node.malformed(f"pads {window.before} and {window.after}", "0 or more")
     if node.outputs > 1 and min((*window.before, *window.after)) < 0:
         raise node.unsupported(
-            "its auto_pad leaves elements out between windows, and it has an output of places",
+            "its auto_pad skips elements between windows, and it outputs indices",
             "strides of at most the window", "export the model with explicit pads",
         )  # fmt: skip
     return without_margins(node, image, window)

@@ -75,7 +75,7 @@ def unidirectional_sequence_lstm(operands: Operands) -> Converted:
             )
     if operands.optional(1) is None:
         raise operands.unsupported(
-            "its input gate is that of its forget gate", "four gates", "use a plain LSTM layer"
+            "its input and forget gates are coupled", "four gates", "use a plain LSTM layer"
         )
     if options.diagonal_recurrent_tensors:
         raise operands.unsupported(

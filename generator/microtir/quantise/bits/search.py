@@ -79,7 +79,7 @@ class WidthSearch:
         keeping = [point for point in self.points if point.keeps_loss(limits)]
         if keeping:
             least = min(keeping, key=lambda point: (point.excess(limits), point.rank(limits)))
-            lines.append(f"the nearest that keeps the loss is {_text(least)}")
+            lines.append(f"the nearest program within the loss is {_text(least)}")
         if not lines:
             least = min(self.points, key=lambda point: (point.loss, point.rank(limits)))
             lines.append(f"the least loss is {_text(least)}")

@@ -316,7 +316,7 @@ def _is_asymmetric(node: Node, op: Inner) -> bool:
     if by_channel and len(scales) != node.output.shape[-1]:
         raise UnsupportedModelError(
             f"its weights have {len(scales)} scale for {node.output.shape[-1]} channels, of which"
-            " LiteRT reads one each",
+            " LiteRT reads one per channel",
             where=str(node.source),
             legal="a scale for each channel",
             fix="compile with numerics 'tflm', or convert with weights quantised per channel",

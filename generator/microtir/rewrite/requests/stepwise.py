@@ -257,10 +257,9 @@ class _Steps:
             raise self._looks_around(node)
         if stride < 0 and extent > 1:
             raise _refused(
-                f"{node.source} ('{node.name}') goes back in time, like one direction of a "
-                f"bidirectional layer:"
-                " its first step is the last of the sequence",
-                "layers that go forward",
+                f"{node.source} ('{node.name}') runs backwards in time, like one direction of a "
+                "bidirectional layer: its first step is the last of the sequence",
+                "layers that run forwards",
             )
         is_last = extent == 1 and begin == self.steps - 1
         if not is_last and (begin, stride, extent) != (0, 1, self.steps):

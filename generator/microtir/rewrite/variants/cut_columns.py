@@ -49,7 +49,7 @@ def _cut(nodes: Sequence[Node], count: int) -> list[Node]:
     before: Mapping[Tensor, Columns] = {}
     for number, columns in enumerate(bands_of(width_of(image), count)):
         ranges = demanded(nodes, columns)
-        assert ranges is not None, "whoever asks for a cut has seen that it can be made"
+        assert ranges is not None, "the caller has checked that the cut is possible"
         band = _Band(f"band {number + 1} of {count}", ranges, before)
         band_nodes += band.nodes_of(nodes)
         source = band.sources[image, columns]
@@ -83,7 +83,7 @@ class _Band:
         inside = {node.output for node in nodes}
         for node in nodes:
             window = column_window(node)
-            assert window is not None, "only what can be cut is"
+            assert window is not None, "only layers that can be cut are cut"
             columns = self.ranges[node.output]
             inputs: list[Tensor] = []
             for tensor in node.inputs:

@@ -35,7 +35,7 @@ class Boards:
         config = config_from_flags({"--optimize": self.optimize})
         graph = self.model.read().graph
         emit(progress("planning for every CPU"))
-        assert graph is not None, "a frontend gave the graph"
+        assert graph is not None, "a frontend read the graph"
         boards = [board for board in all_boards() if board.code is not None]
 
         def tell(fits: Sequence[BoardFit]) -> None:

@@ -78,7 +78,7 @@ class Download:
         board = self.plan.load_board()
         if board is None or self.project_type is None:
             raise UsageError(
-                "a project is for a board", where="download", fix="choose a board above"
+                "a project needs a board", where="download", fix="choose a board above"
             )
         with TemporaryDirectory() as folder:
             root = Path(folder) / "project"
@@ -105,7 +105,7 @@ class Download:
         if self.kind is DownloadKind.TFLITE:
             return model.path.name, model.path.read_bytes()
         graph = model.read().graph
-        assert graph is not None, "a frontend gave the graph"
+        assert graph is not None, "a frontend read the graph"
         with TemporaryDirectory() as folder:
             file = Path(folder) / f"{model.path.stem}.onnx"
             write_onnx(graph, file)

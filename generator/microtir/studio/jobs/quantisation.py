@@ -39,7 +39,7 @@ class Quantisation:
 
         tell("reading the model")
         graph = self.model.read().graph
-        assert graph is not None, "a frontend gave the graph"
+        assert graph is not None, "a frontend read the graph"
         options = QuantiseOptions(self.width, rounding_work=0.0)
         try:
             by = quantised_by(graph, self.samples.path, options, None, tell)

@@ -92,7 +92,7 @@ struct small_outputs {
  *
  *   inputs, outputs  every pointer set; tensors are row-major and must not overlap
  *   workspace        SMALL_WORKSPACE_SIZE bytes, aligned to SMALL_WORKSPACE_ALIGNMENT;
- *                    what it holds need not be kept between calls
+ *                    its contents need not be preserved between calls
  *
  * Returns SMALL_OK, or a negative status before anything is computed. Re-entrant: it uses no state
  * except the caller's.
