@@ -54,7 +54,7 @@ compiled size for 57 of 165 programs. Today's estimate is within 10 % for
 
 Every figure in the first three tables is of the default options. A cell without a figure says why:
 
-- **10 KB short**: the network does not fit, and 10 KB are missing with the options that take least.
+- **10 KB short**: the network does not fit; the options with the least memory need 10 KB more.
 - **other options**: it fits with the options of a [separate table](#with-other-options).
 - **not compiled**: the compiler [refuses](#not-compiled) it for this CPU.
 """

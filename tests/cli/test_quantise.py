@@ -107,7 +107,7 @@ def test_a_file_says_what_it_has_otherwise(
         lines.append([line for line in result.out.splitlines() if " in the file: '" in line])
     assert [len(found) for found in lines] == [1, 0, 2]
     assert lines[0][0].startswith("LSTMs in floats in the file: ")
-    assert "take 8 in the file" in lines[2][0] and "QDQ has weights of 8" in lines[2][0]
+    assert "take 8 in the file" in lines[2][0] and "QDQ has 8-bit weights" in lines[2][0]
     facts = figures(microtir, model, "--data", steps, "-o", tmp_path / "a.onnx")
     assert len(facts["stored_in_floats"]) == 1 and not facts["stored_in_8_bits"]
     digits = microtir("quantise", FLOAT, "--data", stored(tmp_path, **samples), "--weights", "4",

@@ -35,7 +35,7 @@ ProjectTypeName = Annotated[
         "--project-type",
         metavar="TYPE",
         help="The tool that builds the project; `microtir boards` lists them. Default: the "
-        "board's first one that is on this machine.",
+        "first tool of the board that is installed.",
     ),
 ]
 TemplateDir = Annotated[

@@ -63,7 +63,7 @@ def print_quantised(summary: Summary, model: Path, output: Path, stored: Stored)
     print_cost(summary)
     if stored.wider:
         why = (
-            "QDQ has weights of 8" if output.suffix == ".onnx"
+            "QDQ has 8-bit weights" if output.suffix == ".onnx"
             else "tflite-micro has no dense layer for them with a scale for each channel"
         )  # fmt: skip
         write(f"\nweights of 4 bits that take 8 in the file: {_named(stored.wider)}; {why}")
