@@ -246,5 +246,5 @@ def test_cost(tmp_path: Path) -> None:
         f"| canaries, and a stack for faults | {variables} |"
         in (project.folder / "README.md").read_text()
     )
-    assert f"{code:,} bytes of flash, {variables} of RAM" in page
-    assert f"{instructions[1] - instructions[0]} instructions around each run" in page
+    assert f"{code:,} bytes of flash, {variables} bytes of RAM" in page
+    assert f"{instructions[1] - instructions[0]} instructions for each run" in page
