@@ -71,6 +71,12 @@ MUTANTS = {
         "dsp", ("dense_s4_1x8_dsp",), f"{_DSP}/dense_nibbles.j2", "lsl r6, r6, #3",
         "lsl r6, r6, #2",
     ),
+    "arguments of gates wrap where they are added": Mutant(
+        "mve", ("gated",), f"{_MVE}/gemm1.j2", "vqadd.s16 q0, q0, q1", "vadd.i16 q0, q0, q1",
+    ),
+    "sums of gates are not shifted to the left": Mutant(
+        "mve", ("gated",), f"{_MVE}/gemm1.j2", "vshl.s32 q0, q0, q3\n", "",
+    ),
     "groups of channels read the first one": Mutant(
         "dsp", ("grouped",), f"{_KERNELS}/arm_dsp/gemm.py",
         "replace(x, first=number * geometry.image.channels)", "x",

@@ -139,7 +139,7 @@ CORES = {
         "lanes_s8_1x16_mve": 48, "arithmetic_s8_1x4_mve": 40,
         "softmax_s8_1x4_mve": 20, "svdf_s8_1x8_dsp": 10,
         "quantize_f32_1x4_mve": 9, "dequantize_f32_1x4_mve": 5,
-        "matmul_s8_2x4_mve": 10,
+        "matmul_s8_2x4_mve": 10, "lstm_s8_1x4_mve": 12,
         "conv_f32_4x4_mve": 9, "dwconv_f32_6x4_mve": 6, "tconv_f32_4x4_mve": 3,
         "dense_f32_1x24_mve": 4, "matmul_f32_4x4_mve": 1,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve",

@@ -23,6 +23,7 @@ from tests.support.operator_cases import generate
 _LSTM, _SVDF = "UNIDIRECTIONAL_SEQUENCE_LSTM", "SVDF"
 KERNELS = {
     "lstm_s8_1x8_dsp": ("cortex-m4", "int8", _LSTM),
+    "lstm_s8_1x4_mve": ("cortex-m55", "int8", _LSTM),
     "lstm_s8_1x8_c": ("cortex-m3", "int8", _LSTM),
     "lstm_f32_1x8_c": ("cortex-m4", "float32", _LSTM),
     "lstm_f32_1x8_c_no_fp_contract": ("cortex-m4", "float32", _LSTM),

@@ -16,7 +16,6 @@ from microtir.operators.common.tflite_schema import BuiltinOperator
 
 _STATE = "convert a model without state"
 _RECURRENT = "use LSTM layers, or unroll the recurrent layer"
-_HOST = "leave the operator out of the model and do its work in the application"
 
 _EDGE_TPU = "edgetpu-custom-op"
 

@@ -143,7 +143,10 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
 
     def bodies(self, node: Node) -> Iterator[tuple[Block, Printed, int]]:
         """Yield the blocks of outputs, what is printed for each, how many quads a turn has."""
-        return _bodies(node)
+        parts, inputs = refusals.asked(self.parts(node)), node.inputs[1].shape[1]
+        for block, packed in parts:
+            values = _values(inputs, block.pairs, block.outputs, packed.rescaling, block.number)
+            yield block, printed("kernels/dense.j2", values), repeats(inputs // _QUAD)
 
     def parts(self, node: Node) -> list[tuple[Block, packing.PackedLinear]] | None:
         """Return the constants of each block; None: they do not fit the packed form."""
@@ -175,14 +178,6 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
         self, inputs: int, block: Block, rescaling: Rescaling, _rows: int
     ) -> KernelDescription:
         return self.micro_kernel(inputs, block, rescaling)
-
-
-def _bodies(node: Node) -> Iterator[tuple[Block, Printed, int]]:
-    """Yield the blocks of outputs, what is printed for each, and how many quads a turn has."""
-    parts, inputs = refusals.asked(_packed(node)), node.inputs[1].shape[1]
-    for block, packed in parts:
-        values = _values(inputs, block.pairs, block.outputs, packed.rescaling, block.number)
-        yield block, printed("kernels/dense.j2", values), repeats(inputs // _QUAD)
 
 
 @made_once

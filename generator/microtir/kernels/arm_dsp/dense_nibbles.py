@@ -93,7 +93,10 @@ class DenseNibbles(dense.Dense):
         return sum(packing.channel_bytes(b.outputs, 1, inputs // 2) for b in _blocks(outputs))
 
     def bodies(self, node: Node) -> Iterator[tuple[dense.Block, Printed, int]]:
-        return _bodies(node)
+        parts, inputs = refusals.asked(self.parts(node)), node.inputs[1].shape[1]
+        for block, packed in parts:
+            values = _values(inputs, block.pairs // 2, block.outputs, packed.rescaling)
+            yield block, printed(_TEMPLATE, values), dense.repeats(inputs // QUAD)
 
     def parts(self, node: Node) -> list[tuple[dense.Block, packing.PackedLinear]] | None:
         return _packed(node)
@@ -102,14 +105,6 @@ class DenseNibbles(dense.Dense):
         self, inputs: int, block: dense.Block, rescaling: Rescaling
     ) -> KernelDescription:
         return _kernel(inputs, block.pairs // 2, block.passes, rescaling)
-
-
-def _bodies(node: Node) -> Iterator[tuple[dense.Block, Printed, int]]:
-    """Yield the blocks of outputs, what is printed for each, and how many quads a turn has."""
-    parts, inputs = refusals.asked(_packed(node)), node.inputs[1].shape[1]
-    for block, packed in parts:
-        values = _values(inputs, block.pairs // 2, block.outputs, packed.rescaling)
-        yield block, printed(_TEMPLATE, values), dense.repeats(inputs // QUAD)
 
 
 def nibble(lane: te.Expr, number: int) -> te.Expr:

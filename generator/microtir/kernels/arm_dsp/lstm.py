@@ -8,7 +8,7 @@ new cells and a new hidden state, which nothing of the step reads any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +23,7 @@ from microtir.kernels.common import packing, refusals
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once, of_node
-from microtir.kernels.common.micro_kernel import all_of, call, describe
+from microtir.kernels.common.micro_kernel import call, describe, reading
 from microtir.kernels.common.recurrent import Sequences
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store
 from microtir.kernels.common.weights import INPUT_MAGNITUDE, QUAD, pack_pairs
@@ -60,47 +60,7 @@ class GateRescaling:
     is_clamped: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Side:
-    """Weights for inputs, or for the hidden state, in the order in which they are read.
-
-    Args:
-        width: values that a weight meets.
-        weights: for each pair of units what its eight sums begin with, and lanes of weights.
-        factors: of each gate, and half of what its last shift drops.
-        gates: how their sums are rescaled.
-    """
-
-    width: int
-    weights: Array
-    factors: Array
-    gates: tuple[GateRescaling, ...]
-
-    @staticmethod
-    def of(
-        tensors: Sequence[recurrent.Gate], zero_point: int, factors: Sequence[QuantizedMultiplier],
-        sums: Sequence[SumRange], *, is_hidden: bool,
-    ) -> _Side | None:  # fmt: skip
-        """Return the constants of a side, whose gates are in order; None if they do not fit."""
-        rescalings = [_gate(factor, part) for factor, part in zip(factors, sums, strict=True)]
-        gates = tuple(gate for gate in rescalings if gate is not None)
-        if len(gates) < len(rescalings):
-            return None
-        matrices = [recurrent.data_of(t.recurrent if is_hidden else t.weights) for t in tensors]
-        starts = [-zero_point * matrix.astype(np.int64).sum(axis=1) for matrix in matrices]
-        if not is_hidden:
-            biases = (recurrent.data_of(t.bias).astype(np.int64) for t in tensors)
-            starts = [start + bias for start, bias in zip(starts, biases, strict=True)]
-        width = matrices[0].shape[1]
-        weights = _packed(_by_rows(matrices), _by_rows(starts))
-        halves = [[f.multiplier, (1 << max(-f.shift, 0)) >> 1] for f in factors]
-        constants = np.array(halves, np.int32)
-        return None if weights is None else _Side(width, weights, constants, gates)
-
-
-def _gate(factor: QuantizedMultiplier, sums: SumRange) -> GateRescaling | None:
-    if ShortRequantisation.of(factor, max(-sums.low, sums.high)) is None:
-        return None
+def _gate(factor: QuantizedMultiplier, sums: SumRange) -> GateRescaling:
     ends = multiply_by_quantized_multiplier(np.array([sums.low, sums.high]), *factor)
     is_clamped = bool(ends.min() < DType.INT16.min or ends.max() > DType.INT16.max)
     return GateRescaling(factor.shift, is_clamped)
@@ -201,37 +161,77 @@ def _halves(name: str, value: int) -> dict[str, object]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
-    """Both sides of an LSTM, and what its cells are computed with."""
+class Gates:
+    """The gates of an LSTM over inputs, or over the hidden state, in the order of `_ORDER`.
 
-    sides: tuple[_Side, _Side]
-    cells: CellRescaling
+    Rows are (rows, width): of each pair of units the gates, of these both units.
+    """
+
+    rows: Array
+    starts: Array
+    factors: Sequence[QuantizedMultiplier]
+    sums: Sequence[SumRange]
+
+
+def sides_of(node: Node) -> tuple[Gates, ...]:
+    """Return the gates over inputs, and those over the hidden state; none if sums do not fit.
+
+    Shifted to the left they may leave 32 bits.
+    """
+    params, tensors = recurrent.lstm_params(node), recurrent.gates_of(node)
+    sums = refusals.asked(recurrent.gate_sums(node, any_value(DType.INT8)))
+    factors = *params.inputs, *params.recurrent
+    for factor, part in zip(factors, sums, strict=True):
+        if ShortRequantisation.of(factor, max(-part.low, part.high)) is None:
+            return ()
+
+    def side(number: int, factors: Sequence[QuantizedMultiplier]) -> Gates:
+        gates = [tensors[n] for n in _ORDER]
+        matrices = [recurrent.data_of(t.recurrent if number else t.weights) for t in gates]
+        zero_point = node.inputs[number].type.quant.zero_point
+        starts = [-zero_point * matrix.astype(np.int64).sum(axis=1) for matrix in matrices]
+        if not number:
+            biases = (recurrent.data_of(t.bias).astype(np.int64) for t in gates)
+            starts = [start + bias for start, bias in zip(starts, biases, strict=True)]
+        return Gates(
+            _by_rows(matrices), _by_rows(starts), [factors[n] for n in _ORDER],
+            [sums[number * recurrent.GATES + n] for n in _ORDER],
+        )  # fmt: skip
+
+    return side(0, params.inputs), side(1, params.recurrent)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Kernel that makes arguments of gates of a vector and constants, or adds to them."""
+
+    kernel: KernelDescription
+    constants: tuple[ir.Buffer, ...]
+    instructions: int
+    bytes: int
 
 
 @of_node
-def _parts(node: Node) -> _Parts | None:
-    """Return the constants of an LSTM, whose sums 32 bits hold; None if they do not fit."""
-    params = recurrent.lstm_params(node)
-    sums = recurrent.gate_sums(node, any_value(DType.INT8))
-    cells = CellRescaling(params, node.inputs[1].type)
-    assert sums is not None, "weights are constant"
-    if not cells.fits:
-        return None
-    tensors = recurrent.gates_of(node)
-    sides = []
-    for number, factors in enumerate((params.inputs, params.recurrent)):
-        of_side = sums[number * recurrent.GATES :]
-        side = _Side.of(
-            [tensors[n] for n in _ORDER],
-            node.inputs[number].type.quant.zero_point,
-            [factors[n] for n in _ORDER],
-            [of_side[n] for n in _ORDER],
-            is_hidden=number > 0,
-        )
-        if side is None:
+def _products_of(node: Node) -> list[Product] | None:
+    """Return the products of an LSTM, whose sums 32 bits hold; None if they do not fit."""
+    products, pairs = [], pairs_of(node)
+    for adds, side in enumerate(sides_of(node)):
+        words, width = _packed(side.rows, side.starts), side.rows.shape[1]
+        if words is None:
             return None
-        sides.append(side)
-    return _Parts((sides[0], sides[1]), cells)
+        gates = tuple(map(_gate, side.factors, side.sums))
+        halves = [[f.multiplier, (1 << max(-f.shift, 0)) >> 1] for f in side.factors]
+        weights = packing.constant("weights", words)
+        factors = packing.constant("factors", np.array(halves, np.int32))
+        body = printed(_SUMS, _sums_values(width, pairs, gates, adds > 0))
+        turns = {"bne 1b": pairs, "bne 2b": _turns(width)[0] * pairs}
+        kernel = _sums(width, pairs, gates, adds > 0)
+        products.append(Product(kernel, (weights, factors), body.instructions(turns), body.bytes))
+    return products or None
+
+
+def _cells_of(node: Node) -> CellRescaling:
+    return CellRescaling(recurrent.lstm_params(node), node.inputs[1].type)
 
 
 class Recurrent(Kernel):
@@ -242,6 +242,8 @@ class Recurrent(Kernel):
     needs = Feature.DSP
     in_place = True
     cycles = 135
+    argument = DType.INT32  # type of the arguments, of two units each
+    products = staticmethod(_products_of)  # with inputs and with the hidden state
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: int8, weights and factors that fit the packed form."""
@@ -251,41 +253,40 @@ class Recurrent(Kernel):
         _, _, inputs, units = recurrent.lstm_extents(node)
         if max(inputs, _ROWS * (units + 1)) > LARGEST:
             return Refusal.SIZES
-        return Refusal.FORM if _parts(node) is None else None
+        fits = _cells_of(node).fits and self.products(node) is not None
+        return None if fits else Refusal.FORM
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         batch, steps, _, units = recurrent.lstm_extents(node)
-        work = sum(body.instructions(turns) for body, turns in _bodies(node))
+        work = sum(product.instructions for product in refusals.asked(self.products(node)))
+        work += _printed_cells(node).instructions({"bne 1b": units // 2})
         return batch * (steps * (work + _CALLS) + units * _COPIED) + _LAYER
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        size = _pairs(node) * _PAIR_BYTES
+        size = pairs_of(node) * _PAIR_BYTES
         return size if size > _ON_STACK else 0
 
     def code_bytes(self, node: Node) -> int:
-        return sum(body.bytes for body, _ in _bodies(node))
+        products = refusals.asked(self.products(node))
+        return sum(product.bytes for product in products) + _printed_cells(node).bytes
 
     def weight_bytes(self, node: Node) -> int:
         return super().weight_bytes(node) + signed_lines(saturates=True).nbytes
 
     def packed_bytes(self, node: Node) -> int:
-        parts = refusals.asked(_parts(node))
         states = Sequences.of(Layer.alone(node)).begins
-        data = (array.nbytes for side in parts.sides for array in (side.weights, side.factors))
-        return sum(data) + signed_lines(saturates=True).nbytes + packing.bytes_of(*states)
+        data = [array for p in refusals.asked(self.products(node)) for array in p.constants]
+        return signed_lines(saturates=True).nbytes + packing.bytes_of(*data, *states)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: three calls for each step of a sequence."""
-        node, parts = layer.node, refusals.asked(_parts(layer.node))
-        sequences, pairs = Sequences.of(layer), _pairs(node)
+        node, products = layer.node, refusals.asked(self.products(layer.node))
+        sequences, pairs = Sequences.of(layer), pairs_of(node)
         has_scratch = self.scratch_bytes(node, IN_ONE_CALL) > 0
         scope = ir.Scope.PARAMETER if has_scratch else ir.Scope.LOCAL
-        args = ir.Buffer("scratch", (pairs, recurrent.GATES), DType.INT32, scope)
+        args = replace(arguments("scratch", pairs, self.argument), scope=scope)
         lines = packing.constant("lines", signed_lines(saturates=True))
-        constants = [
-            (packing.constant("weights", side.weights), packing.constant("factors", side.factors))
-            for side in parts.sides
-        ]
+        first = at(args, *[0] * len(args.shape))
         zero = te.as_expr(0, DType.INT32)
 
         def sequence(step: te.Expr, n: te.Expr) -> ir.Stmt:
@@ -293,18 +294,17 @@ class Recurrent(Kernel):
                 at(sequences.x.buffer, *sequences.place(step, n, zero)),
                 at(sequences.hidden, n, 0),
             )
-            products = (
-                call(_sums(side.width, pairs, side.gates, number > 0), vectors[number],
-                     at(weights, 0, 0), at(factors, 0, 0), at(args, 0, 0))
-                for number, (side, (weights, factors))
-                in enumerate(zip(parts.sides, constants, strict=True))
-            )  # fmt: skip
+            calls = (
+                call(p.kernel, vector, *(at(c, *[0] * len(c.shape)) for c in p.constants), first)
+                for p, vector in zip(products, vectors, strict=True)
+            )
             cells = call(
-                _cells(sequences.extents.units, parts.cells), at(args, 0, 0), at(lines, 0, 0),
+                _cells(sequences.extents.units, _cells_of(node), self.argument), first,
+                at(lines, 0, 0),
                 at(sequences.cell, n, 0), at(sequences.hidden, n, 0),
                 at(sequences.y, *sequences.shown_at(step, n, zero)),
             )  # fmt: skip
-            return seq(*products, cells)
+            return seq(*calls, cells)
 
         batch = sequences.extents.batch
         body = sequences.over_time(lambda step: each("n", batch, lambda n: sequence(step, n)))
@@ -313,19 +313,19 @@ class Recurrent(Kernel):
         return layer.function(name, None, ir.Allocate(args, body))
 
 
-def _pairs(node: Node) -> int:
+def pairs_of(node: Node) -> int:
+    """Return how many pairs of units there are; the last may lack one."""
     return -(-recurrent.lstm_extents(node).units // 2)
 
 
-def _bodies(node: Node) -> Iterator[tuple[Printed, Mapping[str, int]]]:
-    """Yield what is printed, and how often its loops run in a step."""
-    parts, pairs = refusals.asked(_parts(node)), _pairs(node)
-    for adds, side in enumerate(parts.sides):
-        values = _sums_values(side.width, pairs, side.gates, adds > 0)
-        turns = _turns(side.width)[0]
-        yield printed(_SUMS, values), {"bne 1b": pairs, "bne 2b": turns * pairs}
-    units = recurrent.lstm_extents(node).units
-    yield printed(_CELLS, _cells_values(units, parts.cells)), {"bne 1b": units // 2}
+def arguments(name: str, pairs: int, dtype: DType) -> ir.Buffer:
+    """Return the arguments of gates: two units in a word, or as they follow each other."""
+    lanes = (2,) if dtype is DType.INT16 else ()
+    return ir.Buffer(name, (pairs, recurrent.GATES, *lanes), dtype, alignment=4)
+
+
+def _printed_cells(node: Node) -> Printed:
+    return printed(_CELLS, _cells_values(recurrent.lstm_extents(node).units, _cells_of(node)))
 
 
 # --- sums -----------------------------------------------------------------------------------------
@@ -430,7 +430,7 @@ def _sums(
         (x, weights, factors, args), (args,), loop("pair", 0, pairs, one),
         _SUMS, _sums_values(width, pairs, gates, adds), stack_bytes=88,
     )  # fmt: skip
-    return _reading(described, args) if adds else described
+    return reading(described, args) if adds else described
 
 
 def _products(
@@ -476,13 +476,6 @@ def _lane(word: te.Expr, upper: int) -> te.Expr:
     return word >> 16 if upper else ((word & 0xFFFF) ^ 0x8000) - 0x8000
 
 
-def _reading(kernel: KernelDescription, *buffers: ir.Buffer) -> KernelDescription:
-    """Return a micro-kernel that reads some of what it writes."""
-    contract = kernel.contract
-    reads = (*contract.reads, *map(all_of, buffers))
-    return replace(kernel, contract=replace(contract, reads=reads))
-
-
 # --- cells ----------------------------------------------------------------------------------------
 
 
@@ -496,19 +489,23 @@ def _cells_values(units: int, rescaling: CellRescaling) -> dict[str, object]:
 
 
 @made_once
-def _cells(units: int, rescaling: CellRescaling) -> KernelDescription:
+def _cells(units: int, rescaling: CellRescaling, argument_type: DType) -> KernelDescription:
     """Make new cells and hidden states of arguments of gates.
 
     Returns:
-        Parameters: arguments as `_sums` makes them, lines, cells, hidden states, what is shown.
+        Parameters: arguments as products make them, lines, cells, hidden states, what is shown.
     """
-    args = te.placeholder((-(-units // 2), recurrent.GATES), DType.INT32, "args")
+    buffer = arguments("args", -(-units // 2), argument_type)
+    args = te.placeholder(buffer.shape, buffer.dtype, "args", alignment=buffer.alignment)
     lines = te.placeholder((LINES, 2), DType.INT16, "lines", alignment=4)
     old = te.placeholder((units,), DType.INT16, "old")
 
     def argument(gate: int, unit: te.Expr) -> tuple[te.Expr]:
-        word = args[unit // 2, _ORDER.index(gate)]
-        return (_lane(word >> (unit % 2 * 16), 0),)
+        place = unit // 2, _ORDER.index(gate)
+        if argument_type is DType.INT16:
+            of_unit = *place, unit % 2
+            return (wide(args[of_unit]),)
+        return (_lane(args[place] >> (unit % 2 * 16), 0),)
 
     step = IntegerStep(
         argument,
@@ -526,4 +523,4 @@ def _cells(units: int, rescaling: CellRescaling) -> KernelDescription:
         (f"Cells and hidden states of {units} units",), params, params[2:],
         visitor.substitute(body, {old.buffer: cell.buffer}), _CELLS, values, stack_bytes=40,
     )  # fmt: skip
-    return _reading(described, cell.buffer)
+    return reading(described, cell.buffer)

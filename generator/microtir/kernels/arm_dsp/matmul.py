@@ -91,9 +91,7 @@ class _Form:
         return _Block(rows, self.first.steps, self.columns, self.rescaling)
 
     def calls(self) -> list[tuple[int, int]]:
-        """Return the products of a stack: how many, and of how many rows."""
-        blocks = macro_kernel.cut(self.rows, _COUNTS)
-        return [(some.times, some.pixels) for some in blocks if some.times]
+        return macro_kernel.times_of(self.rows, _COUNTS)
 
 
 class Matmul(counted.Counted):

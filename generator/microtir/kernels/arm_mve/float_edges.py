@@ -15,20 +15,14 @@ import numpy as np
 from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.requantise import LANES
-from microtir.kernels.common.float_edges import (
-    Conversion,
-    DequantizeFloats,
-    QuantizeFloats,
-    bits_of,
-    halves,
-)
+from microtir.kernels.common import float_edges as edges
 from microtir.plan.ir import Refusal
 
 _SCALES = 2.0**-64, 2.0**64
 _BEYOND = 2.0**18  # steps: more than any type has
 
 
-class QuantizeVectors(QuantizeFloats):
+class QuantizeVectors(edges.QuantizeFloats):
     """Four at a time, the last ones of which are masked."""
 
     name = "quantize_f32_1x4_mve"
@@ -47,22 +41,22 @@ class QuantizeVectors(QuantizeFloats):
     def turns(self, count: int) -> Mapping[str, int]:
         return {"letp lr, 1b": -(-count // LANES)}
 
-    def values(self, run: Conversion) -> Mapping[str, object]:
+    def values(self, run: edges.Conversion) -> Mapping[str, object]:
         scale, size = np.float32(run.scale), run.stored.bytes
         return {
-            "least": halves(bits_of(-_BEYOND * scale)),
-            "factor": halves(bits_of(1 / scale)),
-            "less": halves(bits_of(-scale)),
-            "zero_point": halves(run.zero_point),
+            "least": edges.halves(edges.bits_of(-_BEYOND * scale)),
+            "factor": edges.halves(edges.bits_of(1 / scale)),
+            "less": edges.halves(edges.bits_of(-scale)),
+            "zero_point": edges.halves(run.zero_point),
             "rounding": "n" if run.to_even else "a",
             "narrow": "" if size > 1 else f"vqmov{'n' if run.stored.min < 0 else 'un'}b.s16",
             "store": f"vstr{'b' if size == 1 else 'h'}.32",
             "bytes": str(LANES * size),
-            "count": halves(run.count),
+            "count": edges.halves(run.count),
         }
 
 
-class DequantizeVectors(DequantizeFloats):
+class DequantizeVectors(edges.DequantizeFloats):
     """Four at a time, the last ones of which are masked."""
 
     name = "dequantize_f32_1x4_mve"
@@ -81,11 +75,11 @@ class DequantizeVectors(DequantizeFloats):
     def turns(self, count: int) -> Mapping[str, int]:
         return {"letp lr, 1b": -(-count // LANES)}
 
-    def values(self, run: Conversion) -> Mapping[str, object]:
+    def values(self, run: edges.Conversion) -> Mapping[str, object]:
         sign, width = "s" if run.stored.min < 0 else "u", "b" if run.stored.bytes == 1 else "h"
         return {
-            "less": halves(-run.zero_point),
+            "less": edges.halves(-run.zero_point),
             "load": f"vldr{width}.{sign}32",
             "bytes": str(LANES * run.stored.bytes),
-            "count": halves(run.count),
+            "count": edges.halves(run.count),
         }

@@ -12,7 +12,7 @@ from microtir.kernels.arm_mve.linear import lanes_of, steps_of
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, Form
 from microtir.kernels.common.float_edges import halves
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import Unroll, describe
+from microtir.kernels.common.micro_kernel import Unroll, describe, reading
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.measure.printed import Printed, printed
 from microtir.schedule import KernelDescription
@@ -50,7 +50,7 @@ def gemm(
     constants = ir.Buffer("constants", (groups, rescaling.words, LANES), DType.INT32)
     distance = distance or channels
     every = f"_every_{distance}" if pixels > 1 and distance > channels else ""
-    y = ir.Buffer("y", ((pixels - 1) * distance + channels,), element)
+    y = ir.Buffer("y", ((pixels - 1) * distance + channels,), rescaling.stored)
 
     def output(group: te.Expr, pixel: te.Expr, lane: te.Expr) -> ir.Stmt:
         dtype = DType.INT64 if rescaling.bits else DType.INT32
@@ -60,14 +60,17 @@ def gemm(
         ))  # fmt: skip
         word = [load(constants, group, number, lane) for number in range(rescaling.words)]
         result = rescaling.apply(load(total), word[MULTIPLIER:])
-        stored = store(y, (pixel * distance + group * LANES + lane,), result)
+        place = pixel * distance + group * LANES + lane
+        if rescaling.adds:
+            result = _added(load(y, place), result)
+        stored = store(y, (place,), result)
         return ir.Allocate(total, seq(store(total, (), te.cast(dtype, word[BIAS])), sums, stored))
 
     def lanes(group: te.Expr, pixel: te.Expr) -> ir.Stmt:
         count = te.minimum(channels - group * LANES, LANES) if channels % LANES else LANES
         return loop("lane", 0, count, lambda lane: output(group, pixel, lane))
 
-    return describe(
+    described = describe(
         f"gemm{pixels}_{values}x{channels}" + (f"_{stride}" if pixels > 1 else "")
         + f"_{rescaling.name}{every}",
         (f"Matrix product: {_pixels(pixels)} of {values} values by {channels} channels",),
@@ -82,6 +85,13 @@ def gemm(
         stack_bytes=(84 if rescaling.bits else 48) if pixels == PIXELS else 28,
         needs=Feature.MVE,
     )  # fmt: skip
+    return reading(described, y) if rescaling.adds else described
+
+
+def _added(before: te.Expr, more: te.Expr) -> te.Expr:
+    """Return the saturating sum of two values of a type."""
+    total = te.cast(DType.INT32, before) + te.cast(DType.INT32, more)
+    return te.cast(more.dtype, te.clamp(total, more.dtype.min, more.dtype.max))
 
 
 def _products(
@@ -117,14 +127,17 @@ def template_values(
     return {
         "rescaling": rescaling.values(),
         "less": halves(-less) if less else "",
-        "is_int16": size > 1,
+        "is_int16": rescaling.stored is DType.INT16,
+        "shifts_left": rescaling.shifts_left,
+        "adds": rescaling.adds,
         "is_wide": rescaling.is_wide,
         "cuts": str(cuts) if cuts else "",
         "turns_of_part": str(_TURNS_OF_PART),
         **_LOADS[rescaling.element],
+        **_STORES[rescaling.stored],
         "stride": str(stride * size),
-        "channels": str(channels * size),
-        "distance": str(distance * size),
+        "channels": str(channels * rescaling.stored.bytes),
+        "distance": str(distance * rescaling.stored.bytes),
         "values": str(values),
         "repeats": str(before) if before else "",
         "turns": str(loops - cuts * _TURNS_OF_PART) if loops else "",
@@ -136,30 +149,16 @@ def template_values(
     }
 
 
-_LOADS: Mapping[DType, Mapping[str, str]] = MappingProxyType(
-    {
-        DType.INT8: {
-            "element": "8",
-            "load_values": "vldrb.8",
-            "load_some": "vldrbt.8",
-            "load_weights": "vldrb.8",
-            "weights": "16",
-            "store": "vstrb.32",
-            "store_some": "vstrbt.32",
-            "stored": "4",
-        },
-        DType.INT16: {
-            "element": "16",
-            "load_values": "vldrh.16",
-            "load_some": "vldrht.16",
-            "load_weights": "vldrb.s16",
-            "weights": "8",
-            "store": "vstrh.32",
-            "store_some": "vstrht.32",
-            "stored": "8",
-        },
-    }
-)
+_LOADS: Mapping[DType, Mapping[str, str]] = MappingProxyType({
+    DType.INT8: {"element": "8", "load_values": "vldrb.8", "load_some": "vldrbt.8",
+                 "load_weights": "vldrb.8", "weights": "16"},
+    DType.INT16: {"element": "16", "load_values": "vldrh.16", "load_some": "vldrht.16",
+                  "load_weights": "vldrb.s16", "weights": "8"},
+})  # fmt: skip
+_STORES: Mapping[DType, Mapping[str, str]] = MappingProxyType({
+    DType.INT8: {"store": "vstrb.32", "store_some": "vstrbt.32", "stored": "4"},
+    DType.INT16: {"store": "vstrh.32", "store_some": "vstrht.32", "stored": "8"},
+})  # fmt: skip
 
 
 def _pixels(count: int) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve import requantise
-from microtir.kernels.common import finish_s16, made_once, packing
+from microtir.kernels.common import finish_s16, made_once, packing, refusals
 from microtir.kernels.common.weights import folded_bias, largest_sums
 from microtir.operators.common.linear import LinearParams, bias_of
 from microtir.tir import ir
@@ -89,10 +89,9 @@ class LinearLayers:
     def pack(self, node: Node) -> PackedLinear:
         """Pack a node whose factors fit."""
         constants, rescaling = self._factors(node)
-        assert constants is not None, "reject() was asked"
         return PackedLinear(
-            packing.constant("weights", _arranged(self._matrix(node), lanes_of(rescaling.element))),
-            packing.constant("constants", requantise.by_lanes(constants)),
+            packing.constant("weights", arranged(self._matrix(node), lanes_of(rescaling.element))),
+            packing.constant("constants", requantise.by_lanes(refusals.asked(constants))),
             rescaling,
         )
 
@@ -119,7 +118,7 @@ def factors_of(
     return requantise.constants_of(params, bias_of(node), largest), requantise.Rescaling16(finish)
 
 
-def _arranged(matrix: npt.NDArray[np.int8], lanes: int) -> npt.NDArray[np.int8]:
+def arranged(matrix: npt.NDArray[np.int8], lanes: int) -> npt.NDArray[np.int8]:
     """Return weights by what one vector meets: (groups, steps, 4, values of a vector).
 
     The last vector of a sum ends with its last value.  Where it overlaps the one before it meets

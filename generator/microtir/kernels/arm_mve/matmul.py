@@ -150,9 +150,7 @@ class _Form:
         )
 
     def calls(self) -> list[tuple[int, int]]:
-        """Return the products of a stack: how many, and of how many rows."""
-        blocks = macro_kernel.cut(self.rows, _COUNTS)
-        return [(some.times, some.pixels) for some in blocks if some.times]
+        return macro_kernel.times_of(self.rows, _COUNTS)
 
 
 class Matmul(counted.Counted):

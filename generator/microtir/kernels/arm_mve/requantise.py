@@ -51,7 +51,8 @@ class Rescaling:
     high: int
     in_float: bool = False
 
-    element = DType.INT8
+    element = stored = DType.INT8
+    shifts_left = adds = False
     words = WORDS
     is_wide = False
     bits = 0
@@ -106,17 +107,23 @@ class Rescaling16:
     multiplier, without a carry between them.  Lower parts are added as sums of 32 bits are; the
     upper one is that of the bias alone, a constant, unless products may leave 32 bits: then
     `bits` is k, and what lies above it moves to the upper part before that can happen.
+
+    Values may be int8 (`element`).  One word more shifts short sums to the left first where
+    `shifts_left`.  Results are added to what the outputs are before, saturating, where `adds`.
     """
 
     finish: Finish16
     bits: int = 0
+    element: DType = DType.INT16
+    shifts_left: bool = False
+    adds: bool = False
 
-    element = DType.INT16
+    stored = DType.INT16
 
     @property
     def words(self) -> int:
         """Return the words of a channel."""
-        return WIDE_WORDS if self.is_wide else WORDS
+        return WIDE_WORDS if self.is_wide or self.shifts_left else WORDS
 
     @property
     def is_wide(self) -> bool:
@@ -125,7 +132,10 @@ class Rescaling16:
     @property
     def name(self) -> str:
         """Distinguish kernels."""
-        return f"s16_{self.finish.name}" + (f"_{self.bits}_bits" if self.bits else "")
+        form = f"s16_{self.finish.name}" + (f"_{self.bits}_bits" if self.bits else "")
+        if self.element is DType.INT8:
+            form = f"{form}_of_s8"
+        return f"{form}{'_left' * self.shifts_left}{'_add' * self.adds}"
 
     @property
     def corrects_ties(self) -> bool:
@@ -144,6 +154,8 @@ class Rescaling16:
     def apply(self, total: te.Expr, factors: Sequence[te.Expr]) -> te.Expr:
         """Return the stored value of an accumulator, with the bias or its lower part."""
         multiplier, shift, *upper = factors
+        if self.shifts_left:
+            total = total << upper[0]
         if self.finish.sums is not Sums.SHORT:
             product = te.cast(DType.INT64, total) * te.cast(DType.INT64, multiplier)
             high = te.cast(DType.INT32, product >> _WORD_BITS)

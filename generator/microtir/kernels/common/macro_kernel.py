@@ -118,6 +118,11 @@ def cut(width: int, counts: Sequence[Count]) -> Iterator[Blocks]:
     assert first == width, "the last count leaves no pixel"
 
 
+def times_of(rows: int, counts: Sequence[Count]) -> list[tuple[int, int]]:
+    """Return the calls for so many rows: how many, and of how many rows."""
+    return [(some.times, some.pixels) for some in cut(rows, counts) if some.times]
+
+
 def cut_line(pixels: int, width: int, counts: Sequence[Count]) -> Iterator[Blocks]:
     """Cut a line of rows of `width` pixels into blocks, as the loops over its pixels do."""
     return cut(pixels, [Count(count.pixels, count.name) for count in line_counts(width, counts)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -97,6 +98,12 @@ def describe(
         preconditions=tuple(relation.node for relation in sizes.relations),
     )
     return KernelDescription(meaning, contract, template, tuple(numbers.values()))
+
+
+def reading(kernel: KernelDescription, *buffers: ir.Buffer) -> KernelDescription:
+    """Return a micro-kernel that reads some of what it writes."""
+    reads = *kernel.contract.reads, *map(all_of, buffers)
+    return replace(kernel, contract=replace(kernel.contract, reads=reads))
 
 
 def all_of(buffer: ir.Buffer, numbers: Mapping[ir.Var, int] = MappingProxyType({})) -> ir.Region:
