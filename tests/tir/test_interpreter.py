@@ -66,7 +66,20 @@ def test_integer_operators_mean_what_folding_means(dtype: DType, data: st.DataOb
     """Every integer operator has the exact value that constant folding uses, or is an error."""
     small = st.integers(max(dtype.min, -9), 9)
     numbers = st.one_of(small, st.integers(dtype.min, dtype.max), st.just(dtype.min))
-    op, a, b = data.draw(st.sampled_from(_OPS)), data.draw(numbers), data.draw(numbers)
+    check_binary(data.draw(st.sampled_from(_OPS)), dtype, data.draw(numbers), data.draw(numbers))
+
+
+@pytest.mark.parametrize("dtype", [d for d in _INTEGERS if d.min < 0])
+@pytest.mark.parametrize("op", [BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV])
+def test_a_quotient_that_overflows_is_no_number(op: BinaryOp, dtype: DType) -> None:
+    """The least number by -1: C leaves the remainder undefined with the quotient."""
+    with pytest.raises(UndefinedError):
+        arithmetic.binary(op, dtype, dtype.min, -1)
+    check_binary(op, dtype, dtype.min, -1)
+
+
+def check_binary(op: BinaryOp, dtype: DType, a: int, b: int) -> None:
+    """The interpreter computes what folding does, or finds the error that it finds."""
     try:
         expected = arithmetic.binary(op, dtype, a, b)
     except UndefinedError:

@@ -116,6 +116,8 @@ def _integer_binary(op: BinaryOp, dtype: DType, a: int, b: int) -> int:
     if op in (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV):
         if b == 0:
             raise UndefinedError("division by zero")
+        if op is BinaryOp.FLOORMOD and b == -1 and a == dtype.min:  # C computes the quotient, too
+            raise UndefinedError("the quotient overflows")
         if op is BinaryOp.TRUNCDIV:
             return truncated_division(a, b)
         return a // b if op is BinaryOp.FLOORDIV else a % b
