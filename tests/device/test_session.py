@@ -207,7 +207,7 @@ def test_another_program(server: Project) -> None:
 
 def test_server_needs_a_serial_port(tmp_path: Path) -> None:
     """Only bare-metal projects with a serial port can serve, and samples are refused."""
-    with pytest.raises(ProjectError, match=r"cannot serve(.|\n)*'baremetal'"):
+    with pytest.raises(ProjectError, match=r"cannot be a server(.|\n)*'baremetal'"):
         generate(digits("c"), "host", "cmake", tmp_path / "p", options=ProjectOptions(server=True))
     with pytest.raises(ProjectError, match="has no samples"):
         ProjectOptions(samples={"digits": digits_samples(1)}, server=True)
