@@ -217,6 +217,15 @@ MUTANTS = {
         "mve", ("pool_s8_1x16_mve_windows",), f"{_MVE}/pool_windows.j2",
         "vadd.i16 q0, q0, r5\n", "",
     ),
+    "halves of interpolated values go up": Mutant(
+        "mve", ("resized",), f"{_MVE}/bilinear.j2", "vqadd.s{{ lane }} q0, q0, q1\n", "",
+    ),
+    "the last channels of a pixel move the next one": Mutant(
+        "mve", ("resized",), f"{_MVE}/bilinear.j2", "sub r3, r3, #{{ behind }}\n", "",
+    ),
+    "a pixel to the right is the one below": Mutant(
+        "mve", ("resized",), f"{_MVE}/bilinear.j2", "add r5, r0, r5", "add r5, r1, r5",
+    ),
     "a window leaves out its last tap": Mutant(
         "dsp", ("pool_s8_1x4_dsp_windows",), f"{_KERNELS}/common/pool_windows.py",
         "places[1:]", "places[1:-1]",

@@ -63,6 +63,7 @@ from tests.support.moving_cases import moving
 from tests.support.program_text import program_text
 from tests.support.reduced_cases import reduced, softmaxed
 from tests.support.remainders import thinned
+from tests.support.resize_cases import resized
 from tests.support.seeds import is_soak, seeds
 from tests.support.svdf_cases import remembering
 
@@ -70,7 +71,7 @@ from tests.support.svdf_cases import remembering
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
 PER_ELEMENTWISE, PER_EDGE, PER_ARITHMETIC = 120, 48, 72
 PER_SOFTMAX, PER_SVDF, PER_BLOCKS, PER_LSTM = 24, 10, 40, 16  # all are run
-PER_FLOATS, PER_SIGMOID = 8, 40
+PER_FLOATS, PER_SIGMOID, PER_RESIZED = 8, 40, 60
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -139,7 +140,7 @@ CORES = {
         "lanes_s8_1x16_mve": 48, "arithmetic_s8_1x4_mve": 40,
         "softmax_s8_1x4_mve": 20, "svdf_s8_1x8_dsp": 10,
         "quantize_f32_1x4_mve": 9, "dequantize_f32_1x4_mve": 5,
-        "matmul_s8_2x4_mve": 10, "lstm_s8_1x4_mve": 12,
+        "matmul_s8_2x4_mve": 10, "lstm_s8_1x4_mve": 12, "bilinear_s8_1x8_mve": 14,
         "conv_f32_4x4_mve": 9, "dwconv_f32_6x4_mve": 6, "tconv_f32_4x4_mve": 3,
         "dense_f32_1x24_mve": 4, "matmul_f32_4x4_mve": 1,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve",
@@ -160,7 +161,7 @@ def layers() -> list[DspCase]:
     moves = map(moving, seeds(0, PER_MOVING))
     reductions = [*map(reduced, seeds(0, PER_REDUCED)), *layers_of_pooled_int16()]
     extremes = map(elementwise, seeds(0, PER_ELEMENTWISE))
-    edges = map(float_edge, seeds(0, PER_EDGE))
+    edges = [*map(float_edge, seeds(0, PER_EDGE)), *map(resized, seeds(0, PER_RESIZED))]
     sums = [*map(arithmetic, seeds(0, PER_ARITHMETIC)), *map(rescaled, seeds(0, PER_ARITHMETIC))]
     in_blocks = map(block_dense, seeds(0, PER_BLOCKS))
     floats = [*map(of_floats, seeds(0, PER_KIND)), *map(sigmoid, seeds(0, PER_SIGMOID))]

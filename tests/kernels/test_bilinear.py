@@ -8,6 +8,7 @@ import pytest
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels import emit
+from microtir.kernels.arm_mve.bilinear import BilinearVectors
 from microtir.kernels.portable.bilinear import Bilinear
 from microtir.operators.resize.definition import ResizeBilinear
 from microtir.plan.ir import Layout, PlannedOperator, Refusal
@@ -56,6 +57,29 @@ def test_equal_to_the_meaning(op: ResizeBilinear, channels: int, dtype: DType) -
         scratch = np.full(x.shape[2] * channels, 77, np.int32)
         Interpreter([function]).run("layer", [values, output, scratch])
         np.testing.assert_array_equal(output, evaluate(resized, [values])[0])
+
+
+def test_uint8_by_vectors_where_floats_are_exact() -> None:
+    """Thirds of a border, at which every weight is one element's, make ties that floats round."""
+    rng, refused = np.random.default_rng(0), 0
+    for number in range(300):
+        image, times = rng.integers(1, 4, 2), rng.choice([1, 2, 3, 4, 6], 2)
+        flags = ((False, False), (True, False), (False, True))[number % 3]
+        height, width = (int(n) for n in image * times)
+        shape = (1, int(image[0]), int(image[1]), 3)
+        resized = layer(shape, (height, width), ResizeBilinear(*flags), DType.UINT8)
+        if BilinearVectors().refusal(resized) is not None:
+            refused += 1
+            continue
+        x, y = resized.inputs[0], resized.output
+        layouts = {t: Layout.whole(t.type) for t in (x, y)}
+        operator = PlannedOperator(resized, BilinearVectors().candidate(resized))
+        functions = [emit(operator, layouts, LayerName("layer"))]
+        values = rng.integers(0, 256, x.shape).astype(np.uint8)
+        output = np.zeros(y.shape, np.uint8)
+        Interpreter(functions).run("layer", [values, output])
+        np.testing.assert_array_equal(output, evaluate(resized, [values])[0])
+    assert 30 < refused < 270
 
 
 def test_other_types_are_refused() -> None:

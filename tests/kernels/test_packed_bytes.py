@@ -30,6 +30,7 @@ from tests.support.kernel_cases import found
 from tests.support.operator_cases import OPERATORS, RECURRENT, generate
 from tests.support.packed_bytes import emitted_bytes
 from tests.support.reduced_cases import reduced
+from tests.support.resize_cases import resized
 from tests.support.seeds import seeds
 
 WEIGHTED: dict[str, Callable[[int], DspCase]] = {
@@ -62,6 +63,7 @@ OTHERS: dict[str, Callable[[int], DspCase]] = {
     "float depthwise": partial(dsp_cases.floating, depthwise=True),
     "float dense": dsp_cases.floating_dense,
     "reductions": reduced,
+    "resized": resized,
     "long sums": dsp_cases.long_sums,
     "longest sums": dsp_cases.longest_sums,
 }

@@ -22,6 +22,7 @@ from tests.support import dsp_cases, kernel_cases
 from tests.support.lstm_cases import gated
 from tests.support.moving_cases import moving
 from tests.support.operator_cases import generate
+from tests.support.resize_cases import resized
 from tests.support.svdf_cases import remembering
 
 COMPILER = ("arm-none-eabi-gcc", "-c", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard")
@@ -59,7 +60,9 @@ def layers() -> Iterator[PlannedOperator]:
     wide = (dsp_cases.with_wide_weights(seed, dsp_cases.convolution(seed)) for seed in range(8))
     nodes += [case.graph.nodes[0] for case in wide]
     nodes += [
-        make(seed).graph.nodes[0] for make in (moving, remembering, gated) for seed in range(18)
+        make(seed).graph.nodes[0]
+        for make in (moving, remembering, gated, resized)
+        for seed in range(18)
     ]
     for dtype in ("int8", "int16"):
         nodes.append(generate("UNIDIRECTIONAL_SEQUENCE_LSTM", 300, dtype).graph().nodes[0])

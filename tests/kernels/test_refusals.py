@@ -16,6 +16,7 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.pooling.definition import MaxPool2D
+from microtir.operators.resize.definition import ResizeBilinear
 from microtir.plan.ir import Refusal
 from tests.support.graphs import constant, node, per_channel, quant, tensor
 from tests.support.operator_cases import generate, operator_dtypes
@@ -57,6 +58,13 @@ def product(depth: int) -> Node:
     return node(BatchMatmul(adj_y=True), (x, y), tensor("z", (4, 4), DType.INT8, quant(0.04)))
 
 
+def image(times: int) -> Node:
+    """An image of uint8 that becomes larger."""
+    shapes = zip("xy", (1, times), strict=True)
+    x, y = (tensor(n, (1, 4 * k, 4, 8), DType.UINT8, quant(0.1)) for n, k in shapes)
+    return node(ResizeBilinear(), (x,), y)
+
+
 IMAGE, CONV, CHANNELWISE = (1, 5, 5, 8), (6, 1, 1, 8), (1, 1, 1, 8)
 CASES = {
     "a float for int8": (linear(Conv2D(), IMAGE, CONV, dtype=DType.FLOAT32), M4, "conv_s8_2x4_dsp",
@@ -83,6 +91,7 @@ CASES = {
     "lines that loads do not reach": (product(1400), M4, "matmul_s8_2x4_dsp", Refusal.SIZES),
     "sums of 31 bits": (product(17_000), M4, "matmul_s8_2x4_dsp", Refusal.FORM),
     "columns that groups do not reach": (product(1400), M55, "matmul_s8_2x4_mve", Refusal.SIZES),
+    "thirds of uint8": (image(3), M55, "bilinear_s8_1x8_mve", Refusal.FORM),
     "a broadcast": (add((1, 1, 1, 8)), X86, "add_s8_1x8_avx2", Refusal.SHAPES),
 }  # fmt: skip
 

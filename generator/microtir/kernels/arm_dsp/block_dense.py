@@ -29,12 +29,7 @@ from microtir.kernels.common.micro_kernel import Sizes, call, describe
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store, when
 from microtir.measure.printed import Printed, printed
-from microtir.operators.block_dense.definition import (
-    LARGEST,
-    LEAST,
-    BlockDense,
-    block_dense_inputs,
-)
+from microtir.operators.block_dense.definition import LARGEST, LEAST, BlockDense, block_dense_inputs
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -268,9 +263,7 @@ def _rounded(depth: int) -> KernelDescription:
         )  # fmt: skip
 
     body = seq(
-        store(bits, (), 0),
-        elements(larger),
-        let("largest", te.float_of_bits(load(bits)), rounded),
+        store(bits, (), 0), elements(larger), let("largest", te.float_of_bits(load(bits)), rounded)
     )
     return describe(
         "rounded_row", ("Rounds a row to 8 bits by its largest magnitude",), (x, y, factor),
@@ -293,10 +286,7 @@ def _weights_of(bits: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def _word(
-    bits: int,
-    part: ir.Buffer,
-    byte: Callable[[int], te.Expr],
-    value: Callable[[int], te.Expr],
+    bits: int, part: ir.Buffer, byte: Callable[[int], te.Expr], value: Callable[[int], te.Expr]
 ) -> ir.Stmt:
     """Add the products of a word of weights to a sum, given its bytes and what they meet."""
     steps = []

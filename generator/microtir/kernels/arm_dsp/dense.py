@@ -270,8 +270,4 @@ def _registers(pairs: int) -> dict[str, object]:
         {"first": sums[n], "second": sums[n + 1] if n + 1 < pairs else None}
         for n in range(0, pairs, 2)
     ]
-    return {
-        "sums": [f"r{n}" for n in range(2 * pairs)],
-        "groups": groups,
-        "outputs_of": sums,
-    }
+    return {"sums": [f"r{n}" for n in range(2 * pairs)], "groups": groups, "outputs_of": sums}

@@ -481,11 +481,7 @@ def _lane(word: te.Expr, upper: int) -> te.Expr:
 
 def _cells_values(units: int, rescaling: CellRescaling) -> dict[str, object]:
     pairs, single = divmod(units, 2)
-    return {
-        **rescaling.values(),
-        "pairs_bytes": _text(pairs * _PAIR_BYTES),
-        "single": bool(single),
-    }
+    return {**rescaling.values(), "pairs_bytes": _text(pairs * _PAIR_BYTES), "single": bool(single)}
 
 
 @made_once

@@ -265,12 +265,7 @@ class _Emitter:
 
     def row_of(self, row: te.Expr, taps: Sequence[ir.BufferArgument]) -> ir.Stmt:
         """Emit an output row from the planes of the rows behind it."""
-        return call(
-            self.kernel,
-            *taps,
-            at(self.words, 0, 0),
-            self.y.at(row, 0, 0),
-        )
+        return call(self.kernel, *taps, at(self.words, 0, 0), self.y.at(row, 0, 0))
 
 
 def scratch_rows(elements: int, dtype: DType) -> ir.Buffer:

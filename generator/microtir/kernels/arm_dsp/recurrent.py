@@ -17,23 +17,12 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.recurrent import (
-    block_cost,
-    blocks_of,
-    emit_blocks,
-    packed_bytes,
-)
+from microtir.kernels.common.recurrent import block_cost, blocks_of, emit_blocks, packed_bytes
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
 from microtir.kernels.common.weights import QUAD, pack_pairs
 from microtir.measure.printed import number, printed
-from microtir.operators.common.arithmetic import (
-    long,
-    requantise,
-    stored,
-    wide,
-    wrapped_int32,
-)
+from microtir.operators.common.arithmetic import long, requantise, stored, wide, wrapped_int32
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.operators.recurrent import definition as recurrent
 from microtir.plan.ir import Calls, Refusal

@@ -107,11 +107,7 @@ def _input_values(channels: int) -> dict[str, object]:
         }
         for half in range(PAIR)
     ]
-    return {
-        "pixel_bytes": str(channels),
-        "row_bytes": str(COLUMNS * channels),
-        "halves": halves,
-    }
+    return {"pixel_bytes": str(channels), "row_bytes": str(COLUMNS * channels), "halves": halves}
 
 
 class _Columns:

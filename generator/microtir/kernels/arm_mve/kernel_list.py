@@ -15,6 +15,7 @@ from microtir.kernels.arm_mve import (
     pooling,
     reductions,
 )
+from microtir.kernels.arm_mve.bilinear import BilinearVectors
 from microtir.kernels.arm_mve.depthwise_floats import DepthwiseFloats
 from microtir.kernels.arm_mve.elementwise import ArithmeticVectors, ElementwiseVectors
 from microtir.kernels.arm_mve.float_blocks import FloatConvolution, FloatDense, FloatMatmul
@@ -50,6 +51,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     pool_runs.PoolRowsByRuns("pool_s8_1x16_mve_sums", pooling.VECTORS),
     pool_runs.PoolByRuns("pool_s8_1x16_mve", pooling.VECTORS),
     pooling.PoolVectors(),
+    BilinearVectors(),
     ElementwiseVectors(),
     ArithmeticVectors(),
     moves.MovesByVectors(),

@@ -37,10 +37,7 @@ _WORD = 4
 _GROUP = WORDS * LANES * _WORD  # bytes of the constants of four columns
 _LARGEST = 4095  # of offsets, depths and columns
 _LARGEST_PRODUCT, _LARGEST_SUM = 255 * 255, 1 << 30
-_COUNTS = (
-    macro_kernel.Count(gemm_kernels.PIXELS, "pair"),
-    macro_kernel.Count(1, "row"),
-)
+_COUNTS = (macro_kernel.Count(gemm_kernels.PIXELS, "pair"), macro_kernel.Count(1, "row"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,7 @@ _WIDEST = 1 << 16  # a window is no wider than its image
 
 
 def portable(
-    name: str,
-    about: str,
-    steps: Schedule,
-    args: Sequence[te.Tensor],
-    *,
-    noinline: bool = True,
+    name: str, about: str, steps: Schedule, args: Sequence[te.Tensor], *, noinline: bool = True
 ) -> KernelDescription:
     """Describe a micro-kernel that is printed as C for every CPU.
 

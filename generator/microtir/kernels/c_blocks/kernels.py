@@ -165,12 +165,7 @@ def _first_of(turn: te.Expr, channels: int, at_once: int) -> te.Expr:
 
 
 def _weights(
-    runs: Runs,
-    turns: int,
-    channels: int,
-    finish: Finish,
-    block: Block,
-    columns: Columns | None,
+    runs: Runs, turns: int, channels: int, finish: Finish, block: Block, columns: Columns | None
 ) -> tuple[te.Tensor, te.Tensor]:
     """Return the weights of a block, packed or columns of a matrix, and each as it is used."""
     at_once = block.channels

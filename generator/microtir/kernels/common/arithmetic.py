@@ -510,13 +510,7 @@ def _tabled_sum(node: Node, ends: tuple[int, int]) -> Arithmetic | None:
     if not _fit([p + int(e) for p in products for e in (entries.min(), entries.max())]):
         return None
     lane = Form(
-        Join.SUM,
-        tabled.position == 0,
-        (0, 0),
-        BITS,
-        *ends,
-        is_multiplied=False,
-        has_table=True,
+        Join.SUM, tabled.position == 0, (0, 0), BITS, *ends, is_multiplied=False, has_table=True
     )
     return Arithmetic(lane, (tabled.factor, 0, 0, 0, 0, 0), entries)
 
@@ -564,11 +558,7 @@ def _square(node: Node) -> Arithmetic | None:
 
 
 def _rescaled(
-    join: Join,
-    swaps: bool,
-    lines: tuple[_Line, _Line],
-    finish: RoundedTwice,
-    ends: tuple[int, int],
+    join: Join, swaps: bool, lines: tuple[_Line, _Line], finish: RoundedTwice, ends: tuple[int, int]
 ) -> Arithmetic:
     (slope1, offset1, bits1), (slope2, offset2, bits2) = lines
     shift, is_product = max(-finish.factor.shift, 0), join is Join.PRODUCT

@@ -179,10 +179,7 @@ class Layer:
     # --- outputs ------------------------------------------------------------------------------
 
     def rows(
-        self,
-        element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike],
-        *,
-        flat: bool = False,
+        self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike], *, flat: bool = False
     ) -> te.Tensor:
         """Return the output, computed row by row: `element(row, column, channel)`.
 

@@ -89,11 +89,7 @@ def requantised(
 
 
 def pack_linear(
-    matrix: Array,
-    arranged: Array,
-    node: Node,
-    params: LinearParams,
-    number: int = 0,
+    matrix: Array, arranged: Array, node: Node, params: LinearParams, number: int = 0
 ) -> PackedLinear | None:
     """Pack a layer whose weights are `matrix` (channels, K); None if they do not fit the form.
 

@@ -246,8 +246,7 @@ def emit_blocks(
     def block(n: te.Expr, number: te.Expr) -> ir.Stmt:
         vector = at(svdf.x, n, 0) if scratch is None else at(scratch, 0)
         return seq(
-            product.call(number, vector, at(sums, 0)),
-            svdf.newest(n, number * blocks.rows, sums),
+            product.call(number, vector, at(sums, 0)), svdf.newest(n, number * blocks.rows, sums)
         )
 
     def step(n: te.Expr) -> ir.Stmt:

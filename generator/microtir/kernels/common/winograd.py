@@ -306,12 +306,7 @@ class SumsOfPositions(ABC):
         return te.minimum(turn * self.per_turn, last)
 
     def output(
-        self,
-        total: te.Expr,
-        turn: te.Expr,
-        number: int,
-        y: ir.Buffer,
-        column: te.Expr,
+        self, total: te.Expr, turn: te.Expr, number: int, y: ir.Buffer, column: te.Expr
     ) -> ir.Stmt:
         """Emit an output of a tile, given what comes out of its sums."""
         channels = y.shape[1]
@@ -380,9 +375,7 @@ class ProductMeaning(SumsOfPositions):
             return seq(*outputs)
 
         whole = seq(
-            *(line(row) for row in range(SIDE)),
-            ir.If((self.count > 1).node, output(1)),
-            output(0),
+            *(line(row) for row in range(SIDE)), ir.If((self.count > 1).node, output(1)), output(0)
         )
         return ir.Allocate(lines, whole)
 

@@ -100,12 +100,7 @@ class RowMeaning(SumsOfPositions):
     halvings = 0
 
     def __init__(
-        self,
-        v: ir.Buffer,
-        u: ir.Buffer,
-        constants: ir.Buffer,
-        y: ir.Buffer,
-        rescaling: Rescaling,
+        self, v: ir.Buffer, u: ir.Buffer, constants: ir.Buffer, y: ir.Buffer, rescaling: Rescaling
     ) -> None:
         super().__init__(v, u, constants, rescaling)
         self.y = y

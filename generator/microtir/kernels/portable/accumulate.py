@@ -229,7 +229,5 @@ def _convolution(layer: Layer) -> _Accumulation:
         return of
 
     return _Accumulation(
-        arithmetic.start,
-        term,
-        lambda total, _column, channel: arithmetic.stored(total, channel),
+        arithmetic.start, term, lambda total, _column, channel: arithmetic.stored(total, channel)
     )

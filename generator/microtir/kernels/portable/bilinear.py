@@ -21,9 +21,16 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.statements import each, let, load, loop, seq, store
 from microtir.operators.common.arithmetic import long
 from microtir.operators.common.rows import RowWindow
-from microtir.operators.resize.definition import BILINEAR_BITS, ResizeBilinear, bilinear_axis
+from microtir.operators.resize.definition import (
+    BILINEAR_BITS,
+    ResizeBilinear,
+    bilinear_axis,
+    bilinear_axis_float,
+)
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
+
+Places = tuple[npt.NDArray[np.int64], ...]
 
 _AT_ONCE = 8  # channels of a turn
 _DOWN, _ALONG = 7, 8  # instructions for an element that is weighed by rows, and by columns
@@ -160,39 +167,48 @@ def _is_long(node: Node) -> bool:
 def _bits(node: Node) -> tuple[int, int]:
     """Return the bits of weights of rows and columns."""
     rows, columns = (
-        BILINEAR_BITS if node.output.dtype is DType.INT8 else max(_bits_of(weights), 1)
-        for _, _, weights in map(_places, (node, node), (1, 2))
+        BILINEAR_BITS if node.output.dtype is DType.INT8 else max(bits_of(weights), 1)
+        for _, _, weights in map(places_of, (node, node), (1, 2))
     )
     return rows, columns
 
 
-def _bits_of(weights: npt.NDArray[np.int64]) -> int:
+def bits_of(weights: npt.NDArray[np.int64]) -> int:
     """Return how many of the highest bits some weight has."""
     lowest = int(np.bitwise_or.reduce(weights, initial=1 << BILINEAR_BITS))
     return BILINEAR_BITS + 1 - (lowest & -lowest).bit_length()
 
 
-def _places(node: Node, axis: int) -> tuple[npt.NDArray[np.int64], ...]:
-    """Return first elements along an axis, second ones, and the weights of these."""
-    op = node.attributes(ResizeBilinear)
-    places = bilinear_axis(op, node.inputs[0].shape[axis], node.output.shape[axis])
-    first, second = np.array(places.lower), np.array(places.upper)
-    return first, second, np.where(first == second, 0, np.array(places.weight))
+def places_of(node: Node, axis: int) -> Places:
+    """Return first elements along an axis, second ones, and the weights of these.
+
+    Those of uint8 are parts of one. Where both elements are the same one, any weight will do; what
+    is no integer is odd here, so that it has all bits.
+    """
+    op, is_real = node.attributes(ResizeBilinear), node.output.dtype is DType.UINT8
+    axis_of, one = bilinear_axis_float if is_real else bilinear_axis, 1 << BILINEAR_BITS
+    places = axis_of(op, node.inputs[0].shape[axis], node.output.shape[axis])
+    first, second, weights = map(np.array, (places.lower, places.upper, places.weight))
+    parts = weights * one
+    exact = (
+        np.where(parts % 1, 1, parts % one) if is_real else np.where(first == second, 0, weights)
+    )
+    return first, second, exact.astype(np.int64)
 
 
 def _axes(node: Node) -> tuple[tuple[ir.Buffer, ...], ...]:
     """Return tables for rows and columns: first element, second one, the weight of the second."""
     axes = []
     for name, axis, bits in zip(("row", "column"), (1, 2), _bits(node), strict=True):
-        first, second, weight = _places(node, axis)
+        first, second, weight = places_of(node, axis)
         weight >>= BILINEAR_BITS - bits
         tables: tuple[tuple[str, npt.NDArray[np.int64]], ...] = (
             (f"first_{name}s", first), (f"second_{name}s", second), (f"{name}_weights", weight),
         )  # fmt: skip
-        axes.append(tuple(packing.constant(text, _narrow(values)) for text, values in tables))
+        axes.append(tuple(packing.constant(text, narrow(values)) for text, values in tables))
     return tuple(axes)
 
 
-def _narrow(values: npt.NDArray[np.int64]) -> npt.NDArray[np.generic]:
+def narrow(values: npt.NDArray[np.int64]) -> npt.NDArray[np.generic]:
     """Return indices and weights in the narrowest type that holds them."""
     return values.astype(np.min_scalar_type(int(values.max())))

@@ -42,9 +42,7 @@ def _units(layer: Layer, sequences: recurrent.Sequences) -> tuple[te.Tensor, rec
 
     def parts(step: te.Expr, n: te.Expr, first: te.Expr) -> LstmStep:
         gates = weighted_gates(
-            layer,
-            lambda i: sequences.x[sequences.place(step, n, i)],
-            lambda i: hidden[n, i],
+            layer, lambda i: sequences.x[sequences.place(step, n, i)], lambda i: hidden[n, i]
         )
         return lstm_step(layer, lambda gate, i: gates(gate, first + i))
 

@@ -200,9 +200,7 @@ def _quantised_difference(node: Node) -> Scalars:
 
 
 def short_difference(
-    params: arithmetic.AddParams,
-    finish: RoundedTwice,
-    operand: Callable[[te.Expr, int], te.Expr],
+    params: arithmetic.AddParams, finish: RoundedTwice, operand: Callable[[te.Expr, int], te.Expr]
 ) -> Scalars:
     """Return SQUARED_DIFFERENCE of int8, given what gives a rescaled operand by its position."""
 

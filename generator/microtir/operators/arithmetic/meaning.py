@@ -61,11 +61,7 @@ def product(op: arithmetic.Mul, node: Node, first: Array, second: Array) -> Arra
 
 
 def _in_float(
-    op: arithmetic.BinaryArithmetic,
-    node: Node,
-    function: Function,
-    first: Array,
-    second: Array,
+    op: arithmetic.BinaryArithmetic, node: Node, function: Function, first: Array, second: Array
 ) -> Array:
     """Compute step by step in float32, as ONNX defines it: of two nearest integers the even one."""
     output = node.output.type
@@ -78,11 +74,7 @@ def _in_float(
 
 
 def _exact(
-    op: arithmetic.BinaryArithmetic,
-    node: Node,
-    function: Function,
-    first: Array,
-    second: Array,
+    op: arithmetic.BinaryArithmetic, node: Node, function: Function, first: Array, second: Array
 ) -> Array:
     """Compute in doubles, which hold what float32 scales give: of two integers the even one."""
     output, types_ = node.output.type, [tensor.type for tensor in node.inputs]

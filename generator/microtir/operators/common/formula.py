@@ -73,10 +73,7 @@ class FormulaContext(Protocol):
         """Return an input as a whole tensor, in its own shape or in another of equal size."""
 
     def rows(
-        self,
-        element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike],
-        *,
-        flat: bool = False,
+        self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike], *, flat: bool = False
     ) -> te.Tensor:
         """Give the output row by row: `element(row, column, channel)`.
 

@@ -113,10 +113,7 @@ class WindowTaps:
         ky, kx = windows.rows.axis(y, "ky"), windows.columns.axis(column, "kx")
         first_row = image * x.extents.height if output.images > 1 else 0
         return WindowTaps(
-            ky,
-            kx,
-            first_row + windows.rows.position(y, ky),
-            windows.columns.position(column, kx),
+            ky, kx, first_row + windows.rows.position(y, ky), windows.columns.position(column, kx)
         )
 
     @property

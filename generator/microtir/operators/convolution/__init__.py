@@ -8,10 +8,7 @@ from microtir.operators.record import join
 RECORDS = join(
     convolution.DEFINITIONS,
     {
-        convolution.Conv2D: (
-            meaning.conv_2d,
-            Formula(formula.convolution, formula.row_window),
-        ),
+        convolution.Conv2D: (meaning.conv_2d, Formula(formula.convolution, formula.row_window)),
         convolution.DepthwiseConv2D: (
             meaning.depthwise_conv_2d,
             Formula(formula.convolution, formula.row_window),

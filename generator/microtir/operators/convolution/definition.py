@@ -118,13 +118,7 @@ def _one_image(node: Node, images: int) -> Operator | None:
 
 
 DEFINITIONS = (
-    weighted(
-        Conv2D,
-        _conv_2d_shape,
-        _conv_2d_terms,
-        window=sliding_window,
-        one_image=_one_image,
-    ),
+    weighted(Conv2D, _conv_2d_shape, _conv_2d_terms, window=sliding_window, one_image=_one_image),
     weighted(
         DepthwiseConv2D,
         _depthwise_conv_2d_shape,

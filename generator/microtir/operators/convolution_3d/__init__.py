@@ -7,8 +7,6 @@ from microtir.operators.record import join
 
 RECORDS = join(
     convolution_3d.DEFINITIONS,
-    {
-        convolution_3d.Conv3D: (meaning.conv_3d, Formula(formula.conv_3d, whole)),
-    },
+    {convolution_3d.Conv3D: (meaning.conv_3d, Formula(formula.conv_3d, whole))},
     tflite.READERS,
 )

@@ -7,8 +7,6 @@ from microtir.operators.record import join
 
 RECORDS = join(
     cumulation.DEFINITIONS,
-    {
-        cumulation.Cumsum: (meaning.cumsum, Formula(formula.cumsum, whole)),
-    },
+    {cumulation.Cumsum: (meaning.cumsum, Formula(formula.cumsum, whole))},
     tflite.READERS,
 )

@@ -157,10 +157,7 @@ DEFINITIONS = (
     Definition(
         NonMaxSuppression,
         TypeRule(
-            (
-                TypeSignature((_F32,), _I32, (_I32,)),
-                TypeSignature((_F32,), _I32, (_F32, _I32)),
-            )
+            (TypeSignature((_F32,), _I32, (_I32,)), TypeSignature((_F32,), _I32, (_F32, _I32)))
         ),
         UNUSED,
         shapes=_non_max_suppression_shapes,

@@ -215,10 +215,5 @@ DEFINITIONS = (
         inputs=(3, 3),
         limits=f"a table of {PCAN_ENTRIES} numbers or more",
     ),
-    Definition(
-        FilterBankLog,
-        TypeRule((TypeSignature((_U32,), _I16),)),
-        UNUSED,
-        shapes=_log_shape,
-    ),
+    Definition(FilterBankLog, TypeRule((TypeSignature((_U32,), _I16),)), UNUSED, shapes=_log_shape),
 )

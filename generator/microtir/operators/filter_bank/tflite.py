@@ -33,8 +33,7 @@ def spectral_subtraction(operands: tflite_operands.Operands) -> tflite_operands.
     op = definition.SpectralSubtraction(
         definition.Smoothing(options.natural("smoothing"), options.natural("one_minus_smoothing")),
         definition.Smoothing(
-            options.natural("alternate_smoothing"),
-            options.natural("alternate_one_minus_smoothing"),
+            options.natural("alternate_smoothing"), options.natural("alternate_one_minus_smoothing")
         ),
         options.natural("min_signal_remaining"),
         options.natural("spectral_subtraction_bits", most=63),

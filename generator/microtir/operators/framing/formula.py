@@ -94,11 +94,7 @@ def stacker(node: Node, name: str) -> PrimFunc:
     channels, held = framing.stacker_extents(op, node.inputs[0].shape)
     x, stack = ("x", (1, channels)), ("stack", (channels + held,))
     if not held:
-        lines = [
-            "  valid[] = true",
-            f"  for i in range(0, {channels}):",
-            "    stack[i] = x[0, i]",
-        ]
+        lines = ["  valid[] = true", f"  for i in range(0, {channels}):", "    stack[i] = x[0, i]"]
         return written_function(node, name, (x,), (stack, ("valid", ())), lines)
     earlier = f"select(due[] < 0, x[0, i], history[0, {{}} * {channels} + i])"
     frames = op.left + op.right

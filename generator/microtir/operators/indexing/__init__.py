@@ -10,10 +10,7 @@ RECORDS = join(
     {
         indexing.Gather: (meaning.gather, Formula(formula.gather, whole)),
         indexing.GatherNd: (meaning.gather_nd, Formula(formula.gather_nd, whole)),
-        indexing.ScatterNd: (
-            meaning.scatter_nd,
-            Formula(formula.scatter_nd, whole),
-        ),
+        indexing.ScatterNd: (meaning.scatter_nd, Formula(formula.scatter_nd, whole)),
         indexing.TruePlaces: (
             meaning.true_places,
             WrittenFunction(

@@ -7,8 +7,6 @@ from microtir.operators.record import join
 
 RECORDS = join(
     matmul.DEFINITIONS,
-    {
-        matmul.BatchMatmul: (meaning.batch_matmul, Formula(formula.batch_matmul, whole)),
-    },
+    {matmul.BatchMatmul: (meaning.batch_matmul, Formula(formula.batch_matmul, whole))},
     tflite.READERS,
 )

@@ -269,11 +269,7 @@ _APART = unless_along_images(_along)
 
 DEFINITIONS = (
     moving(
-        Pad,
-        _pad_shape,
-        "constant paddings",
-        inputs=(1, 2),
-        one_image=by_memory_if(_adds_no_image),
+        Pad, _pad_shape, "constant paddings", inputs=(1, 2), one_image=by_memory_if(_adds_no_image)
     ),
     moving(
         Concatenation,

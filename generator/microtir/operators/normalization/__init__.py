@@ -7,11 +7,6 @@ from microtir.operators.record import join
 
 RECORDS = join(
     normalization.DEFINITIONS,
-    {
-        normalization.L2Normalize: (
-            meaning.l2_normalize,
-            Formula(formula.l2_normalize),
-        ),
-    },
+    {normalization.L2Normalize: (meaning.l2_normalize, Formula(formula.l2_normalize))},
     tflite.READERS,
 )

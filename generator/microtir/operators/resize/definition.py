@@ -39,15 +39,15 @@ BILINEAR_BITS = 10
 
 @dataclass(frozen=True, slots=True)
 class BilinearAxis:
-    """The two input indices of each output index, and the weight of the second, of 2^10.
+    """The two input indices of each output index, and the weight of the second.
 
-    The first has the weight 2^10 - `weight`. At the borders both indices may be equal and the
-    weight outside [0, 2^10]; the weights still add up to 2^10.
+    Weights of both add up to 2^10, those of floats, which are float32 values, to 1. At the borders
+    both indices may be equal and the weight may be negative, or more than their sum.
     """
 
     lower: tuple[int, ...]
     upper: tuple[int, ...]
-    weight: tuple[int, ...]
+    weight: tuple[float, ...]
 
 
 def bilinear_axis(op: Resize, input_size: int, output_size: int) -> BilinearAxis:
@@ -69,22 +69,13 @@ def bilinear_axis(op: Resize, input_size: int, output_size: int) -> BilinearAxis
     return BilinearAxis(lower, upper, weight)
 
 
-@dataclass(frozen=True, slots=True)
-class BilinearAxisFloat:
-    """The two input indices of each output index, and the position relative to the first."""
-
-    lower: tuple[int, ...]
-    upper: tuple[int, ...]
-    fraction: tuple[float, ...]  # float32 values
-
-
-def bilinear_axis_float(op: Resize, input_size: int, output_size: int) -> BilinearAxisFloat:
+def bilinear_axis_float(op: Resize, input_size: int, output_size: int) -> BilinearAxis:
     """Return the float coordinates of one axis; every step is rounded to float32."""
     f32 = np.float32
     scale = f32(input_size) / f32(output_size)
     if op.align_corners and output_size > 1:
         scale = f32(input_size - 1) / f32(output_size - 1)
-    lower, upper, fraction = [], [], []
+    lower, upper, weight = [], [], []
     for index in range(output_size):
         position = f32(index) * scale
         if op.half_pixel_centers:
@@ -92,8 +83,8 @@ def bilinear_axis_float(op: Resize, input_size: int, output_size: int) -> Biline
         first = max(math.floor(position), 0)
         lower.append(first)
         upper.append(min(math.ceil(position), input_size - 1))
-        fraction.append(float(position - f32(first)))
-    return BilinearAxisFloat(tuple(lower), tuple(upper), tuple(fraction))
+        weight.append(float(position - f32(first)))
+    return BilinearAxis(tuple(lower), tuple(upper), tuple(weight))
 
 
 def nearest_indices(op: Resize, input_size: int, output_size: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.operators.common.arithmetic import int32, long, wide
+from microtir.operators.common.arithmetic import long, wide
 from microtir.operators.common.formula import FormulaContext
 from microtir.operators.resize import definition as resize
 
@@ -22,84 +22,50 @@ def resize_nearest(layer: FormulaContext) -> None:
 
 def resize_bilinear(layer: FormulaContext) -> None:
     """Emit RESIZE_BILINEAR with coordinates and weights in tables."""
-    if layer.node.output.dtype in (DType.FLOAT32, DType.UINT8):
-        _bilinear_float(layer)
-    else:
-        _bilinear_integer(layer)
+    op, x, node = layer.node.attributes(resize.Resize), layer.whole(0), layer.node
+    (in_h, in_w, _), (out_h, out_w, _) = node.inputs[0].shape[1:], node.output.shape[1:]
+    is_real = node.output.dtype in (DType.FLOAT32, DType.UINT8)
+    axis_of = resize.bilinear_axis_float if is_real else resize.bilinear_axis
+    row_axis, column_axis = axis_of(op, in_h, out_h), axis_of(op, in_w, out_w)
+    y0, y1 = _indices(row_axis.lower, "rows0"), _indices(row_axis.upper, "rows1")
+    x0, x1 = _indices(column_axis.lower, "columns0"), _indices(column_axis.upper, "columns1")
+    of_type, weigh = (np.float32, _in_float) if is_real else (np.int32, _in_integers)
+    wy = te.constant(np.array(row_axis.weight).astype(of_type), "row_weights")
+    wx = te.constant(np.array(column_axis.weight).astype(of_type), "column_weights")
+
+    def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:
+        of_rows, of_columns = (wide(y0[row]), wide(y1[row])), (wide(x0[col]), wide(x1[col]))
+        near = [x[n, y, column, ch] for column in of_columns for y in of_rows]
+        return weigh(near, wy[row], wx[col], node.output.dtype)
+
+    layer.tensor(element)
 
 
-def _bilinear_integer(layer: FormulaContext) -> None:
+def _in_integers(near: list[te.Expr], row: te.Expr, column: te.Expr, dtype: DType) -> te.Expr:
     """Weigh by 10 bits per axis; the sum is divided with halves away from zero."""
-    op, x, node = layer.node.attributes(resize.Resize), layer.whole(0), layer.node
-    (_, in_h, in_w, _), (_, out_h, out_w, _) = node.inputs[0].shape, node.output.shape
-    row_axis, column_axis = (
-        resize.bilinear_axis(op, in_h, out_h),
-        resize.bilinear_axis(op, in_w, out_w),
-    )
-    y0, y1 = _indices(row_axis.lower, "rows0"), _indices(row_axis.upper, "rows1")
-    x0, x1 = _indices(column_axis.lower, "columns0"), _indices(column_axis.upper, "columns1")
-    wy = te.constant(int32(np.array(row_axis.weight)), "row_weights")
-    wx = te.constant(int32(np.array(column_axis.weight)), "column_weights")
-    one = 1 << resize.BILINEAR_BITS
     # Twice 10 bits of weights leave 12 for an element in 32.
-    number = wide if node.output.dtype is DType.INT8 else long
-
-    def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:
-        top, bottom = wide(y0[row]), wide(y1[row])
-        left, right = wide(x0[col]), wide(x1[col])
-        low = te.bind("row_weight", number(wy[row]))
-        near = te.bind("column_weight", number(wx[col]))
-        total = te.bind(
-            "total",
-            number(x[n, top, left, ch]) * (one - low) * (one - near)
-            + number(x[n, bottom, left, ch]) * low * (one - near)
-            + number(x[n, top, right, ch]) * (one - low) * near
-            + number(x[n, bottom, right, ch]) * low * near,
-        )
-        half = 1 << (2 * resize.BILINEAR_BITS - 1)
-        rounded = te.truncdiv(
-            te.select(total > 0, total + half, total - half), 1 << (2 * resize.BILINEAR_BITS)
-        )
-        return te.cast(node.output.dtype, rounded)
-
-    layer.tensor(element)
+    number, one = wide if dtype is DType.INT8 else long, 1 << resize.BILINEAR_BITS
+    low, right = te.bind("row_weight", number(row)), te.bind("column_weight", number(column))
+    weights = (one - low, one - right), (low, one - right), (one - low, right), (low, right)
+    first, *others = (number(value) * a * b for value, (a, b) in zip(near, weights, strict=True))
+    total = te.bind("total", sum(others, first))
+    half = 1 << (2 * resize.BILINEAR_BITS - 1)
+    nearest = te.select(total > 0, total + half, total - half)
+    return te.cast(dtype, te.truncdiv(nearest, 1 << (2 * resize.BILINEAR_BITS)))
 
 
-def _bilinear_float(layer: FormulaContext) -> None:
-    op, x, node = layer.node.attributes(resize.Resize), layer.whole(0), layer.node
-    (_, in_h, in_w, _), (_, out_h, out_w, _) = node.inputs[0].shape, node.output.shape
-    row_axis, column_axis = (
-        resize.bilinear_axis_float(op, in_h, out_h),
-        resize.bilinear_axis_float(op, in_w, out_w),
-    )
-    y0, y1 = _indices(row_axis.lower, "rows0"), _indices(row_axis.upper, "rows1")
-    x0, x1 = _indices(column_axis.lower, "columns0"), _indices(column_axis.upper, "columns1")
-    wy = te.constant(np.array(row_axis.fraction, np.float32), "row_weights")
-    wx = te.constant(np.array(column_axis.fraction, np.float32), "column_weights")
-
-    is_stored = node.output.dtype is DType.UINT8
-
-    def weighed(value: te.Expr, by_row: te.Expr, by_column: te.Expr) -> te.Expr:
-        if not is_stored:
-            return value * by_row * by_column
-        # Each sum is rounded: what is stored must not depend on a compiler.
-        return te.no_fp_contract(te.cast(DType.FLOAT32, value) * by_row * by_column)
-
-    def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:
-        top, bottom = wide(y0[row]), wide(y1[row])
-        left, right = wide(x0[col]), wide(x1[col])
-        low = te.bind("row_weight", wy[row])
-        near = te.bind("column_weight", wx[col])
-        rest, far = te.bind("row_rest", 1.0 - low), te.bind("column_rest", 1.0 - near)
-        total = (
-            weighed(x[n, top, left, ch], rest, far)
-            + weighed(x[n, bottom, left, ch], low, far)
-            + weighed(x[n, top, right, ch], rest, near)
-            + weighed(x[n, bottom, right, ch], low, near)
-        )
-        return te.cast(DType.UINT8, total + 0.5) if is_stored else total
-
-    layer.tensor(element)
+def _in_float(near: list[te.Expr], row: te.Expr, column: te.Expr, dtype: DType) -> te.Expr:
+    """Weigh by floats; of stored integers each sum is rounded, whatever the compiler."""
+    low, right = te.bind("row_weight", row), te.bind("column_weight", column)
+    rest, far = te.bind("row_rest", 1.0 - low), te.bind("column_rest", 1.0 - right)
+    weights = (rest, far), (low, far), (rest, right), (low, right)
+    first, *others = (
+        te.no_fp_contract(te.cast(DType.FLOAT32, value) * a * b)
+        if dtype is DType.UINT8 else value * a * b
+        for value, (a, b) in zip(near, weights, strict=True)
+    )  # fmt: skip
+    total = sum(others, first)
+    return te.cast(DType.UINT8, total + 0.5) if dtype is DType.UINT8 else total
 
 
 def _indices(values: tuple[int, ...], name: str) -> te.Tensor:

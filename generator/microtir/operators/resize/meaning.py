@@ -21,42 +21,29 @@ def resize_nearest_neighbor(op: resize.ResizeNearestNeighbor, node: Node, image:
 def resize_bilinear(op: resize.ResizeBilinear, node: Node, image: Array) -> Array:
     """Interpolate: float32, or int8 with 10-bit coordinates and halves away from zero."""
     if node.output.dtype.is_float:
-        return _float_bilinear(op, node, image)
+        return _weighed(op, node, image)
     if node.output.dtype is DType.UINT8:  # as LiteRT's kernel of the older quantisation
-        real = _float_bilinear(op, node, image.astype(np.float32))
+        real = _weighed(op, node, image.astype(np.float32))
         return as_output(real + np.float32(0.5), node.output.type)
-    _, rows, columns, _ = node.output.shape
-    vertical = resize.bilinear_axis(op, image.shape[1], rows)
-    horizontal = resize.bilinear_axis(op, image.shape[2], columns)
-    dy = np.array(vertical.weight, np.int64)[:, None, None]
-    dx = np.array(horizontal.weight, np.int64)[:, None]
-    one = 1 << resize.BILINEAR_BITS
-    x = stored(image)
-    upper, lower = x[:, vertical.lower], x[:, vertical.upper]
-    total = (
-        upper[:, :, horizontal.lower] * (one - dy) * (one - dx)
-        + lower[:, :, horizontal.lower] * dy * (one - dx)
-        + upper[:, :, horizontal.upper] * (one - dy) * dx
-        + lower[:, :, horizontal.upper] * dy * dx
-    )
+    total = _weighed(op, node, stored(image))
     half, bits = 1 << (2 * resize.BILINEAR_BITS - 1), 2 * resize.BILINEAR_BITS
     magnitude = (np.abs(total) + half) >> bits
     return as_output(np.where(total < 0, -magnitude, magnitude), node.output.type)
 
 
-def _float_bilinear(op: resize.ResizeBilinear, node: Node, image: Array) -> Array:
-    """Interpolate floats, every product and sum rounded to the image's type."""
-    _, rows, columns, _ = node.output.shape
-    vertical = resize.bilinear_axis_float(op, image.shape[1], rows)
-    horizontal = resize.bilinear_axis_float(op, image.shape[2], columns)
-    dy = np.array(vertical.fraction, image.dtype)[:, None, None]
-    dx = np.array(horizontal.fraction, image.dtype)[:, None]
-    one = image.dtype.type(1.0)
-    upper, lower = image[:, vertical.lower], image[:, vertical.upper]
+def _weighed(op: resize.ResizeBilinear, node: Node, image: Array) -> Array:
+    """Return sums of four neighbours; of floats every product and sum is rounded to their type."""
+    axis_of, one = resize.bilinear_axis, 1 << resize.BILINEAR_BITS
+    if image.dtype.kind == "f":
+        axis_of, one = resize.bilinear_axis_float, 1
+    rows, columns = (axis_of(op, image.shape[n], node.output.shape[n]) for n in (1, 2))
+    dy = np.array(rows.weight, image.dtype)[:, None, None]
+    dx = np.array(columns.weight, image.dtype)[:, None]
+    upper, lower = image[:, rows.lower], image[:, rows.upper]
     total: Array = (
-        upper[:, :, horizontal.lower] * (one - dy) * (one - dx)
-        + lower[:, :, horizontal.lower] * dy * (one - dx)
-        + upper[:, :, horizontal.upper] * (one - dy) * dx
-        + lower[:, :, horizontal.upper] * dy * dx
+        upper[:, :, columns.lower] * (one - dy) * (one - dx)
+        + lower[:, :, columns.lower] * dy * (one - dx)
+        + upper[:, :, columns.upper] * (one - dy) * dx
+        + lower[:, :, columns.upper] * dy * dx
     )
     return total
