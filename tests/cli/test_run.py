@@ -71,7 +71,7 @@ def test_wrong_type_says_how_to_quantise(microtir: Command, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--fill-mode", "ones", "--inputs", "x.npy"], "two sources of inputs"),
+        (["--fill-mode", "ones", "--inputs", "x.npy"], "different sources of inputs"),
         (["--fill-mode", "one"], "did you mean 'ones'?"),
         (["--print-top", "0"], "Invalid value for '--print-top'"),
     ],

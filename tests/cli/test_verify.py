@@ -366,8 +366,8 @@ def test_sanitizers(microtir: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--golden", "x.npz", "--samples", "3"], "two sources of reference outputs"),
-        (["--golden", "x.npz", "--oracle", "tflm"], "two sources of reference outputs"),
+        (["--golden", "x.npz", "--samples", "3"], "different sources of reference outputs"),
+        (["--golden", "x.npz", "--oracle", "tflm"], "different sources of reference outputs"),
         (["--oracle", "onnxruntime"], "fix:      use --oracle tflm"),
         (["--oracle-timeout", "5"], "expected: --oracle tflm, litert or onnxruntime"),
         (["--oracle", "referenc"], "did you mean 'reference'?"),
