@@ -113,7 +113,7 @@ def test_golden_file_of_several(tmp_path: Path, name: str) -> None:
         (
             {"inputs": ramp(2, 1, 4), "outputs": ramp(3, 1, 4)},
             DataFileError,
-            "2 samples of inputs and 3 samples of outputs",
+            "2 samples of inputs, but 3 samples of outputs",
         ),
         (
             {"inputs": ramp(2, 1, 5), "outputs": ramp(2, 1, 4)},

@@ -138,7 +138,7 @@ def test_golden_files(tmp_path: Path) -> None:
     without, _ = read_golden(path, info())
     assert (len(without), without.steps, without.values[0]) == (12, 6, {})
     path = save(tmp_path / "h.npz", inputs=zeros(2, 6, 4), outputs=zeros(2, 3, 1, 4))
-    with pytest.raises(DataFileError, match=r"2 samples of 6 steps of inputs and 2 .* of 3 steps"):
+    with pytest.raises(DataFileError, match=r"2 samples of 6 steps of inputs, but 2 .* of 3 steps"):
         read_golden(path, info(ROW))
 
 
