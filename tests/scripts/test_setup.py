@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -47,8 +46,7 @@ class Machine:
         own = subprocess.run(
             ["gcc", "-print-file-name=include"], capture_output=True, text=True, check=True
         ).stdout.strip()
-        gcc = shutil.which("gcc", path=os.defpath)  # no cache stands before it
-        self.add("gcc", WITHOUT_HEADERS.format(gcc=gcc, own=own))
+        self.add("gcc", WITHOUT_HEADERS.format(gcc=shutil.which("gcc"), own=own))
         self.add("python3", PYTHON.format(home="own"))
         self.add("sudo", '#!/bin/bash\nshift\nexec "$@"\n')
 
