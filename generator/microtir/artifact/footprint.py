@@ -34,7 +34,6 @@ class Footprint:
 
     @property
     def planned(self) -> int:
-        """Return what a plan places."""
         return self.workspace + self.scratch
 
     @property

@@ -57,7 +57,6 @@ class ConcurrentModules:
 
 
 def _check_sets(concurrent: Sequence[Sequence[str]], modules: Sequence[str], where: str) -> None:
-    """Refuse what are no sets of modules."""
     for names in concurrent:
         if isinstance(names, str) or len(names) < 2 or len(set(names)) < len(names):
             raise UsageError(

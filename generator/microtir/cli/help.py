@@ -58,7 +58,6 @@ def is_shown(parameter: Any) -> bool:
 
 
 def _title(parameter: Any) -> str:
-    """Return the section that a parameter stands in."""
     panel: str | None = getattr(parameter, "rich_help_panel", None)
     if panel is not None:
         return panel

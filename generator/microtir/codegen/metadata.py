@@ -374,7 +374,6 @@ class Metadata:
 
     @property
     def text(self) -> str:
-        """Return the text of `metadata.json`."""
         return indented(self.as_json()) + "\n"
 
     def as_json(self) -> dict[str, object]:

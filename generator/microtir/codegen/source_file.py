@@ -24,7 +24,6 @@ class SourceFile:
 
     @property
     def content(self) -> bytes:
-        """Return the bytes of the file."""
         return self.text.encode()
 
 

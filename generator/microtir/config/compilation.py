@@ -267,7 +267,6 @@ class CompilationConfig(ConfigFields):
         return CompilationConfig(**{**values, **changes})
 
     def without_limits(self) -> CompilationConfig:
-        """Return the configuration without budgets and without limits of pools."""
         return self.with_(
             budget=Budget(),
             workspace_pools=[pool.without_limit() for pool in self.workspace_pools],

@@ -152,7 +152,6 @@ class _Calls:
         return [self.call(operator, ())]
 
     def rows(self, operator: PlannedOperator, first: ir.Expr, stop: ir.Expr) -> ir.Stmt:
-        """Return the calls for rows [first, stop) of an operator."""
         return self.call(operator, (first, stop))
 
     def rows_from_the_end(

@@ -32,7 +32,6 @@ class Blocks:
         self._open = [_Block(None)]
 
     def add(self, statements: Sequence[Stmt]) -> None:
-        """Add statements to the innermost block."""
         self._open[-1].statements += statements
 
     def control(self, node: Node, flag: Flag) -> None:

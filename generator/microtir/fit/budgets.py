@@ -131,7 +131,6 @@ class _Search:
         return limit is None or plan.bytes <= _PLACED * limit
 
     def _fastest_within_limits(self) -> Program:
-        """Return the program of the fastest plan that keeps to the limits."""
         scale = Fraction(1)
         tried: list[_Trial] = []
         for left in reversed(range(_COMPILATIONS)):

@@ -82,7 +82,6 @@ class Trades:
 
     @staticmethod
     def of(compile_once: Compile, plan_of: PlanOf, config: CompilationConfig) -> Trades:
-        """Return the trades of the goal of a configuration."""
         workspace_io = config.pass_config.use_workspace_io
         return Trades(compile_once, plan_of, config.optimize, config.measure, workspace_io)
 

@@ -85,7 +85,6 @@ class FlatBuffer:
         return layout.unpack_from(self.view, position)[0]
 
     def root(self, where: str) -> FlatbufferTable:
-        """Return the root table."""
         return FlatbufferTable(self, self.scalar(ScalarType.UINT32, 0, where), where)
 
 
@@ -126,7 +125,6 @@ class FlatbufferTable:
         return self.buffer.scalar(kind, position, self.where)
 
     def table(self, slot: int, where: str) -> FlatbufferTable | None:
-        """Return the table that a field refers to."""
         position = self._target(slot)
         return None if position is None else FlatbufferTable(self.buffer, position, where)
 
@@ -156,12 +154,10 @@ class FlatbufferTable:
         return bytes(view).decode("utf-8", errors="replace")
 
     def count(self, slot: int) -> int:
-        """Return the length of a vector of tables."""
         view = self.raw(slot, 4)
         return 0 if view is None else len(view) // 4
 
     def item(self, slot: int, index: int, where: str) -> FlatbufferTable:
-        """Return the element `index` of a vector of tables."""
         view = self.raw(slot, 4)
         size = 0 if view is None else len(view) // 4
         start = self._target(slot)

@@ -225,7 +225,6 @@ class _Codewords:
         self._bits = [*packed.bits.tolist(), *([0] * 32)]
 
     def next(self) -> int:
-        """Return the next symbol."""
         width, place = self._first_bits, 0
         while True:
             place += self._index(width)

@@ -158,7 +158,6 @@ class Gates:
 
 
 def _with(node: Node, tensors: Mapping[Tensor, Tensor]) -> Node:
-    """Return a node with other tensors."""
     inputs = tuple(tensors.get(tensor, tensor) for tensor in node.inputs)
     outputs = tuple(tensors.get(tensor, tensor) for tensor in node.outputs)
     return replace(node, inputs=inputs, outputs=outputs)

@@ -145,7 +145,6 @@ class GraphReader:
         )
 
     def _nodes(self, outputs: Sequence[int]) -> list[Node]:
-        """Return the nodes that outputs and variables depend on."""
         graph = self._graph
         always = {
             op.index
@@ -188,7 +187,6 @@ class GraphReader:
         return self._effects.of_subgraph(number, [self._file.handles.get(t) for t in arguments])
 
     def assigning(self, number: int, arguments: Sequence[Tensor]) -> list[FileOperator]:
-        """Return its operators that do."""
         graph = self._model.graphs[number]
         pairs = zip(graph.inputs, map(self._file.handles.get, arguments), strict=False)
         known = {index: resource for index, resource in pairs if resource is not None}
@@ -476,7 +474,6 @@ class GraphReader:
         )
 
     def _controlled(self, operator: FileOperator) -> list[Node]:
-        """Return the nodes of an operator that runs subgraphs."""
         if not self._all_read(operator, but_handles=True):
             return []
         try:
@@ -718,7 +715,6 @@ class GraphReader:
         return replace(operands, outputs=self._outputs_of(operator))
 
     def _outputs_of(self, operator: FileOperator) -> tuple[Tensor, ...]:
-        """Return the outputs of an operator that could be read."""
         tensors = (self._tensors.get(index) for index in operator.outputs)
         return tuple(tensor for tensor in tensors if tensor is not None)
 

@@ -19,16 +19,12 @@ MOST_DEPTH = 8
 
 @dataclass(frozen=True, slots=True)
 class IfOptions(Options):
-    """Options of IF."""
-
     then_subgraph_index: int = 0
     else_subgraph_index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WhileOptions(Options):
-    """Options of WHILE."""
-
     cond_subgraph_index: int = 0
     body_subgraph_index: int = 0
 

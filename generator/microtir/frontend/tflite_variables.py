@@ -28,16 +28,12 @@ from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 
 @dataclass(frozen=True, slots=True)
 class VarHandleOptions(Options):
-    """Options of VAR_HANDLE."""
-
     container: str = ""
     shared_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOnceOptions(Options):
-    """Options of CALL_ONCE."""
-
     init_subgraph_index: int = 0
 
 
@@ -211,7 +207,6 @@ class Variables:
         return None
 
     def read(self, index: int, where: str) -> Cell:
-        """Return a variable tensor."""
         stored = self._tensors.get(index)
         assert stored is not None, "tensors of the operator were read"
         if index not in self._of_tensors:

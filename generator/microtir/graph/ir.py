@@ -42,13 +42,11 @@ class Quantization:
 
     @property
     def scale(self) -> float:
-        """Return the scale of a per-tensor quantisation."""
         assert len(self.scales) == 1
         return self.scales[0]
 
     @property
     def zero_point(self) -> int:
-        """Return the zero point of a per-tensor quantisation."""
         assert len(self.zero_points) == 1
         return self.zero_points[0]
 

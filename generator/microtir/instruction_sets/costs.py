@@ -74,7 +74,6 @@ class CpuCosts:
     overlapping_vectors: bool = False
 
     def cycles(self, kind: Kind, registers: int) -> int:
-        """Return the cycles of an instruction by itself."""
         cost = self.costs.get(kind, 1)
         return 1 + cost * registers if kind in (Kind.LOAD_MANY, Kind.STORE_MANY) else cost
 

@@ -115,7 +115,6 @@ class InstructionSet:
         return "cortex-m4"
 
     def kind_of(self, mnemonic: str) -> Kind:
-        """Return the class that an instruction belongs to."""
         matches = (kind for pattern, kind in self.kinds if re.match(pattern, mnemonic))
         return next(matches, Kind.PLAIN)
 

@@ -33,7 +33,6 @@ class Functions:
 
     @staticmethod
     def of(functions: tuple[PrimFunc, ...], *, is_model: bool) -> Functions:
-        """Collect the functions of a module."""
         everything = tuple(_with_kernels(functions))
         assembly = _assembly(everything)
         originals = _originals(everything, frozenset(functions), assembly)
@@ -46,7 +45,6 @@ class Functions:
 
     @property
     def main(self) -> PrimFunc | None:
-        """Return the entry of a model."""
         return self.own[-1] if self.is_model else None
 
     @property

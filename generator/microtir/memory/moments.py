@@ -102,7 +102,6 @@ class _KnownOrders:
     def of(
         self, function: PrimFunc, calls: Sequence[tuple[int, ...]]
     ) -> Iterator[tuple[Pair, Order]]:
-        """Yield the pairs of a function with the order of these calls."""
         key = (structural_key(function).tokens, tuple(calls))
         if key not in self.known:
             numbers = {param: number for number, param in enumerate(function.params)}

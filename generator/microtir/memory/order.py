@@ -173,7 +173,6 @@ class _Reader(StatementWalker[_Turns, _Events]):
         self.writes: dict[int, bool] = {}
 
     def all_of(self, s: ir.Stmt, turns: _Turns) -> _Events:
-        """Return what a statement does, turn by turn."""
         return _Events.joined(list(self.statement(s, turns)))
 
     def inside_let(self, s: ir.Let, known: _Turns) -> _Turns:

@@ -149,7 +149,6 @@ class Fitter:
         return Fitter(lives, needs, above, bound)
 
     def fit(self, order: Iterable[int]) -> Fit:
-        """Place buffers in an order."""
         offsets: dict[int, int] = {}
         bottom = top = 0
         for number in order:

@@ -61,7 +61,6 @@ class Ranges:
                 return _of_type(e)
 
     def may_be(self, condition: Expr, *, truth: bool) -> npt.NDArray[np.bool_]:
-        """Return whether a condition may have a value."""
         low, high = self.of(condition)
         return high > 0 if truth else low < 1
 

@@ -29,7 +29,6 @@ class Limit:
         return self.field == RAM_BUDGET
 
     def taken(self, plan: MemoryPlan) -> int:
-        """Return the bytes that a plan takes of what is limited."""
         if self.counts_state:
             return plan.budgeted
         return plan.workspace_size if self.pool is None else plan.pools[self.pool].size

@@ -82,7 +82,6 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """Return what the operator is called."""
         return self.title or self.op.name
 
 

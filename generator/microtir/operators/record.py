@@ -48,11 +48,9 @@ class OperatorRecord:
 
     @property
     def name(self) -> str:
-        """Return what the operator is called."""
         return self.definition.name
 
     def has(self, trait: Trait) -> bool:
-        """Return whether the operator has a trait."""
         return trait in self.definition.traits
 
     @property

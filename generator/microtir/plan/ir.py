@@ -77,11 +77,9 @@ class Layout:
         return channels, self.planes.columns
 
     def row_bytes(self, type_: TensorType) -> int:
-        """Return the bytes of one row of a tensor of `type_`."""
         return math.prod(self.row_shape(type_)) * self.dtype(type_).bytes
 
     def bytes(self, type_: TensorType) -> int:
-        """Return the bytes that a tensor of `type_` takes in this layout."""
         return self.rows * self.row_bytes(type_)
 
 
@@ -142,7 +140,6 @@ class Cost:
     cycles: int = 0
 
     def of(self, measure: Measure) -> int:
-        """Return the estimate in a measure."""
         return self.instructions if measure is Measure.INSTRUCTIONS else self.cycles
 
 
@@ -248,7 +245,6 @@ class Candidate:
         return self.called(Calls(rows_per_call, alone=True))
 
     def called(self, calls: Calls) -> Candidate:
-        """Return the candidate as it is taken for these calls."""
         return self if calls == self.calls else replace(self, calls=calls)
 
     def estimate(self, measure: Measure, rows_per_call: int = 0) -> int:
@@ -366,7 +362,6 @@ class PlanConstraints:
 
     @property
     def ranking(self) -> Optimize:
-        """Return the goal that kernels are ranked by."""
         return self.ranking_of(self.goal)
 
     def ranking_of(self, goal: Optimize) -> Optimize:

@@ -244,7 +244,6 @@ class _Task:
         return whole_peak(self.graph, self.ranked, storage)
 
     def layouts(self) -> dict[Tensor, Layout]:
-        """Return the layouts of whole tensors."""
         return layouts_of(tuple(self.roots), self.edges, self.kinds)
 
     def plan(self, groups: tuple[Group, ...], heights: Mapping[Tensor, int]) -> Plan:

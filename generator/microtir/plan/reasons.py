@@ -81,7 +81,6 @@ class _Choice:
 
     @property
     def rows_per_call(self) -> int:
-        """Return rows of a call, or 0."""
         return self.group.nest.rows_per_call if self.group.nest is not None else 0
 
     def decision(self, number: int, refused: Sequence[tuple[str, Refusal]]) -> Decision:

@@ -167,11 +167,9 @@ class Storage:
         )
 
     def bytes(self, tensor: Tensor) -> int:
-        """Return the bytes of a whole tensor."""
         return self.sizes[tensor][0]
 
     def row_bytes(self, tensor: Tensor) -> int:
-        """Return the bytes of one of its rows."""
         return self.sizes[tensor][1]
 
     def begins_at(self, operator: int) -> frozenset[Tensor]:

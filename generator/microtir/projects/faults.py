@@ -56,7 +56,6 @@ def _layers(project: Project) -> Iterator[tuple[str, str]]:
 
 
 def _place(address: int, code: Sequence[Symbol], layers: dict[str, str]) -> str:
-    """Return the function at an address, and the layer that it is."""
     at = address & ~1  # the lowest bit says that code is Thumb
     number = bisect.bisect_right([symbol.address & ~1 for symbol in code], at) - 1
     if number < 0 or at >= (code[number].address & ~1) + code[number].size:

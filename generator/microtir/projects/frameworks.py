@@ -71,7 +71,6 @@ class Framework:
         return any(Path(entry).is_dir() for entry in entries)
 
     def missing(self) -> MissingToolError:
-        """Return the diagnostic for a framework that is missing."""
         named = os.environ.get(self.variable)
         what = "is not on this machine"
         if named:

@@ -96,7 +96,6 @@ def generate(
 def _bill(
     files: dict[str, bytes], names: Sequence[str], artifacts: Sequence[Artifact]
 ) -> dict[str, bytes]:
-    """Return the bill of materials, as a file."""
     return {SBOM_FILE: sbom_text(package_name(names), "", files, artifacts).encode()}
 
 

@@ -31,7 +31,6 @@ class LayerCalls:
 
     @staticmethod
     def of(program: Program) -> LayerCalls:
-        """Read the calls of a program."""
         invokes = invokes_of(program.named_main)
         numbers = {op: number_of(op.node) for op in program.plan.operators}
         return LayerCalls(program.plan, numbers, program.functions_of_operators(), invokes)

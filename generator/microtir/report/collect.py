@@ -178,7 +178,6 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
 def _of_ram(
     limits: Sequence[data.ReportedLimit], pools: Sequence[data.ReportedPool]
 ) -> list[tuple[data.ReportedLimit, Sequence[data.ReportedPool]]]:
-    """Return the limits of the workspace, each with its pools."""
     by_option = {f"pool {pool.name}": [pool] for pool in pools} | {_RAM: list(pools)}
     return [(limit, by_option[limit.option]) for limit in limits if limit.option in by_option]
 

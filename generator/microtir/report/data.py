@@ -283,7 +283,6 @@ class ReportedPushes:
 
     @property
     def macs_computed(self) -> int:
-        """Return those of a push."""
         return sum(layer.macs_computed for layer in self.layers)
 
 

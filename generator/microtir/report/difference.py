@@ -41,7 +41,6 @@ class Change:
 
     @property
     def by(self) -> int:
-        """Return how much more it is."""
         return (self.after or 0) - (self.before or 0)
 
     @property
@@ -67,7 +66,6 @@ class Difference:
     config: Mapping[str, tuple[str, str]]
 
     def figure(self, figure: Figure) -> Change:
-        """Return one of the figures."""
         return next(change for change in self.figures if change.name == figure.value)
 
 

@@ -57,8 +57,6 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class StepLabel:
-    """The text below a step."""
-
     x: str
     y: str
     text: str

@@ -141,7 +141,6 @@ def to_cost(price: Summary) -> str:
 
 
 def _cost(price: Summary) -> dict[str, object]:
-    """Return what the template of the costs speaks of."""
     return {
         "headline": quantisation.headline(price),
         "facts": quantisation.facts(price),
@@ -151,7 +150,6 @@ def _cost(price: Summary) -> dict[str, object]:
 
 
 def _parts(report: Report) -> dict[str, object]:
-    """Return what the templates of the parts speak of."""
     return {
         "headline": summary.headline(report),
         "facts": summary.facts(report),

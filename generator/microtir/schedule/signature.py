@@ -104,7 +104,6 @@ class _Storage:
         return (ir.Scope.PARAMETER, ir.Scope.CONSTANT)
 
     def parameter(self, arg: Argument) -> ir.Param:
-        """Return the parameter that an argument becomes."""
         if isinstance(arg, ir.Var):
             return arg
         if isinstance(arg, ir.Buffer):

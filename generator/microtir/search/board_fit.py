@@ -71,5 +71,4 @@ class BoardFit:
         return max(self.of(kind), key=lambda memory: memory.taken / memory.size, default=None)
 
     def of(self, kind: MemoryKind) -> list[MemoryFit]:
-        """Return the memories of a kind that the program lies in."""
         return [memory for memory in self.memories if memory.kind is kind]

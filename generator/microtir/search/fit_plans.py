@@ -67,7 +67,6 @@ class _Plan:
 
     @cached_property
     def cost(self) -> ProgramCost:
-        """Return the estimated cost of a run."""
         return estimated_cost(self.artifact)
 
     def fits(self, board: Board) -> Iterator[BoardFit]:

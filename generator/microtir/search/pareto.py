@@ -42,7 +42,6 @@ class ProgramCost:
     compiler: str = ""
 
     def work(self, measure: Measure) -> int:
-        """Return instructions or cycles."""
         return self.cycles if measure is Measure.CYCLES else self.instructions
 
     def beats(self, other: ProgramCost, measure: Measure) -> bool:

@@ -25,5 +25,4 @@ class Slots:
         self._long, self._short = asyncio.Semaphore(most), asyncio.Semaphore(most)
 
     def of(self, job: Job) -> asyncio.Semaphore:
-        """Return the places of a job."""
         return self._long if isinstance(job, _LONG) else self._short

@@ -203,7 +203,6 @@ def _of_type(value: Expr, init: ExprLike, where: str) -> Expr:
 
 
 def _arithmetic(value: ExprLike, where: str) -> Expr:
-    """Return a value that is a number."""
     handle = as_expr(value)
     if handle.dtype is DType.BOOL:
         raise TirError(f"{describe(handle)} is bool", where=where, fix="cast it to an integer type")

@@ -26,7 +26,6 @@ class _Flow:
         self.problems = problems
 
     def run(self, s: ir.Stmt, written: frozenset[ir.Buffer]) -> frozenset[ir.Buffer]:
-        """Return the buffers that are written after `s`."""
         match s:
             case ir.Seq(statements):
                 for statement in statements:

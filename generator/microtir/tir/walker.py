@@ -56,7 +56,6 @@ class StatementWalker(Generic[KnownT, ResultT]):
         yield from self.statement(s.body, known)
 
     def inside_let(self, s: ir.Let, known: KnownT) -> KnownT:
-        """Return what is known in the body of a Let."""
         return known
 
     def branch(
@@ -74,5 +73,4 @@ class StatementWalker(Generic[KnownT, ResultT]):
         return iter(())
 
     def call(self, s: Call, known: KnownT) -> Iterator[ResultT]:
-        """Yield what a call gives."""
         return iter(())

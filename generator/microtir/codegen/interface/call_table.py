@@ -36,7 +36,6 @@ class TableTensor:
 
     @property
     def place_text(self) -> str:
-        """Return the tensor's place as C."""
         return f"MICROTIR_GRAPH_{self.place}{f' + {self.pool}' if self.pool else ''}"
 
     @property

@@ -123,7 +123,6 @@ class Draft:
 
     @property
     def model(self) -> ModelInfo:
-        """Return the model of a program that has one."""
         assert self.program.model is not None, "a program with these interfaces has a model"
         return self.program.model
 

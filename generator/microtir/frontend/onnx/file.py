@@ -194,7 +194,6 @@ class FileReader:
         self.file = file
 
     def graph(self, graph: onnx.GraphProto) -> FileGraph:
-        """Return a graph of the file."""
         constants = self._constants(graph)
         return FileGraph(
             name=graph.name,
@@ -294,7 +293,6 @@ class FileReader:
         return _DTYPES[number]
 
     def node(self, index: int, node: onnx.NodeProto) -> FileNode:
-        """Return a node with its attributes."""
         where = f"{self.file}: node {index} {node.op_type}"
         return FileNode(
             index=index,
@@ -307,7 +305,6 @@ class FileReader:
         )
 
     def attribute(self, attribute: onnx.AttributeProto, where: str) -> AttributeValue:
-        """Return the value of an attribute."""
         kinds: dict[int, Callable[[onnx.AttributeProto], AttributeValue]] = {
             1: lambda a: float(a.f),
             2: lambda a: int(a.i),
@@ -373,7 +370,6 @@ class FileReader:
         return data
 
     def malformed(self, what: str, legal: str) -> ModelFileError:
-        """Return the error for damage of the file."""
         return ModelFileError(what, where=self.file, legal=legal, fix=EXPORT)
 
 

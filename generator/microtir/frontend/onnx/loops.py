@@ -134,14 +134,11 @@ def _plain(type_: TensorType) -> TensorType:
 
 @dataclass(frozen=True, slots=True)
 class _Emission:
-    """Emits a loop of which all is known."""
-
     emitter: NodeEmitter
     loop: Loop
     trial: _Trial
 
     def results(self) -> Repeated:
-        """Return what the loop gives."""
         loop, trial, parts = self.loop, self.trial, self.emitter.parts
         turns, is_open = trial.followed.turns, trial.followed.is_open
         changed = [at for at in range(len(loop.first)) if at not in trial.fixed]

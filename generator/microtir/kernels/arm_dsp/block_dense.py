@@ -67,7 +67,6 @@ class _Form:
 
     @property
     def words(self) -> int:
-        """Return the words of a block of weights."""
         return self.block * self.bits // (8 * _WORD)
 
     @property
@@ -85,7 +84,6 @@ class _Form:
             yield groups, 1, self.channels - _CHANNELS
 
     def by_group(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Return what each channel has, (groups, 4, ...)."""
         parts = [values[n : n + c * _CHANNELS] for _, c, n in self.calls()]
         return np.concatenate(parts).reshape(-1, _CHANNELS, *values.shape[1:])
 
@@ -107,7 +105,6 @@ class _Form:
         }
 
     def instructions(self) -> int:
-        """Return the instructions of a row."""
         turns = {f"bne {n}b": self.depth // _CHANNELS for n in (1, 2)}
         count, body = self.printed_row().instructions(turns), self.printed_products()
         for _, groups, _ in self.calls():

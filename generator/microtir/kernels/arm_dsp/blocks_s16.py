@@ -57,7 +57,6 @@ class Block16:
 
     @property
     def steps(self) -> int:
-        """Return the steps of a sum."""
         return self.runs.rows * self.runs.parts * self.words
 
     @property
@@ -79,7 +78,6 @@ class Block16:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         sizes = f"{self.pixels}x{self.channels}of{self.outputs}"
         spacing = f"_{self.distance}" if self.distance > self.outputs else ""
         return f"block16_{sizes}{spacing}_{self.runs.name}_{self.finish.name}"
@@ -109,7 +107,6 @@ class Block16:
 
     @property
     def code_bytes(self) -> int:
-        """Return the bytes of the kernel."""
         printed = self.turn + self.whole % self.turn if self.turn else self.whole
         steps = printed + self.runs.length % PAIR
         if self.is_straight:
@@ -123,7 +120,6 @@ class Block16:
         return self.pixels == 1 and self.channels % (2 * PAIR) == 0
 
     def values(self) -> dict[str, object]:
-        """Return what the template is given."""
         return {**self._nest(), **self._products(), **self._outputs(), **self._pointers()}
 
     def _pointers(self) -> dict[str, object]:

@@ -214,7 +214,6 @@ def _counts(largest: Block16) -> tuple[Count, ...]:
 
 
 def _runs(geometry: Geometry, row_step: int) -> Runs:
-    """Return what a pixel reads."""
     rows, columns, pitch = geometry.windows.rows, geometry.windows.columns, geometry.pitch
     parts, length = geometry.runs_of_row, geometry.run_values
     return Runs(
@@ -225,7 +224,6 @@ def _runs(geometry: Geometry, row_step: int) -> Runs:
 def _source(
     node: Node, x: Rows, *, is_line: bool, scratch: ir.Buffer | None = None
 ) -> bordered_rows.WindowRows:
-    """Return the rows of all groups."""
     geometry = Geometry.of(node).of_all_groups
     if geometry.is_pointwise and is_line:
         return bordered_rows.DirectRows(x, geometry, is_line=True)
@@ -234,7 +232,6 @@ def _source(
 
 
 def _of_group(finish: Found16, geometry: Geometry, group: int) -> Found16:
-    """Return the finish of a group's channels."""
     form, words = finish
     channels = geometry.output.channels
     return form, words[group * channels : (group + 1) * channels]

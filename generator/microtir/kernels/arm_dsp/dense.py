@@ -135,7 +135,6 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
         }  # fmt: skip
 
     def calls_of(self, node: Node) -> int:
-        """Return the calls for a row."""
         return len(_blocks(node.inputs[1].shape[0]))
 
     def code_bytes(self, node: Node) -> int:
@@ -246,7 +245,6 @@ def dense(
 def _values(
     inputs: int, pairs: int, output_bytes: int, rescaling: Rescaling | None, number: int
 ) -> dict[str, object]:
-    """Return what the template is given."""
     return {
         "rescaling": None if rescaling is None else rescaling.values(),
         "input_bytes": str(inputs),

@@ -168,7 +168,6 @@ def _kernel(inputs: int, groups: int, passes: int, rescaling: Rescaling) -> Kern
 
 
 def _values(inputs: int, groups: int, outputs: int, rescaling: Rescaling) -> dict[str, object]:
-    """Return what the template is given."""
     return {
         "rescaling": rescaling.values(),
         "inputs": str(inputs),

@@ -145,7 +145,6 @@ class Depthwise(FloatRescaling, DepthwiseKernel):
 
 
 def _pixels(geometry: Geometry) -> int:
-    """Return the pixels of one call."""
     return min(2, geometry.output.width)
 
 
@@ -254,7 +253,6 @@ def uses_of(taps: Iterable[tuple[int, int]], started: set[int]) -> list[dict[str
 
 
 def _sum(pixel: int, channel: int) -> str:
-    """Return the register of a sum."""
     return f"r{pixel * QUAD + channel}"
 
 

@@ -48,7 +48,6 @@ class DepthwiseBlock16:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         return f"depthwise16_{self.pixels}x{self.channels}_{self.taps.name}_{self.finish.name}"
 
     @property
@@ -69,11 +68,9 @@ class DepthwiseBlock16:
 
     @property
     def code_bytes(self) -> int:
-        """Return the bytes of the kernel."""
         return 4 * self.turn_instructions + 90
 
     def values(self) -> dict[str, object]:
-        """Return what the template is given."""
         size, held = DType.INT16.bytes, PAIR * self.finish.starts
         weight_bytes = self.turns * self.taps.count * PAIR * size
         places = [(pixel, c) for pixel in range(self.pixels) for c in range(PAIR)]

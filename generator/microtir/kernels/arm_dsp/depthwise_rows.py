@@ -100,7 +100,6 @@ class Taps:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         outside = f"_outside{self.left}_{self.right}" if self.clips else ""
         steps = f"{self.dilation}_{self.stride}"
         return f"{self.pixels}_{self.rows}x{self.columns}_{self.channels}_{steps}{outside}"
@@ -253,7 +252,6 @@ class _Emitter:
         return lambda column: self.x.at(y, column, 0)
 
     def pixels(self, row: te.Expr, rows: Rows) -> ir.Stmt:
-        """Emit all pixels of an output row."""
         columns = self.geometry.windows.columns
 
         def some(c: _Call, column: te.Expr) -> ir.Stmt:
@@ -365,7 +363,6 @@ class _Product:
 
 
 def _values(taps: Taps, zero_point: int, rescaling: Rescaling) -> dict[str, object]:
-    """Return what the template is given."""
     after, started = _FRAME + 4 * taps.rows, set[int]()
     return {
         **values_of(taps.pixels, taps.channels, taps.count, rescaling),

@@ -211,14 +211,12 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
 
     @property
     def is_planar(self) -> bool:
-        """Return whether outputs are planes."""
         return self.writes is not LayoutKind.NHWC
 
     def reject(self, node: Node) -> Refusal | None:
         return planes_refusal(node) if self.is_planar else of_groups(node)
 
     def scratch_bytes(self, node: Node, calls: Calls) -> int:
-        """Return the bytes of one patch."""
         geometry = Geometry.of(node)
         patch, *_ = self._counts(geometry, calls)
         return Segments.of(geometry).elements(patch.pixels) * DType.INT16.bytes
@@ -313,7 +311,6 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         return borders + loads + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
 
     def _block(self, geometry: Geometry, pixels: int) -> int:
-        """Return the instructions for a patch of pixels."""
         segments, quads = Segments.of(geometry), -(-geometry.output.channels // QUAD)
         steps = segments.steps
         added = [patch_sums.instructions(segments.widened, n) * segments.has_sums for n in (1, 2)]

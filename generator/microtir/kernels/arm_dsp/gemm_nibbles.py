@@ -77,7 +77,6 @@ class GemmNibbles(gemm.Gemm):
         return gemm_nibbles(pixels, steps, geometry.output.channels, rescaling)
 
     def _block(self, geometry: Geometry, pixels: int) -> int:
-        """Return the instructions for a patch of pixels."""
         steps, quads = Segments.of(geometry).steps, -(-geometry.output.channels // QUAD)
         pairs, odd = divmod(steps, 2)
         turns = 3 * -(-pairs // _TURN)

@@ -50,7 +50,6 @@ class Lines:
 
     @property
     def elements(self) -> int:
-        """Return the values that are written."""
         return self.steps * self.count * _PAIR
 
     @property
@@ -64,8 +63,6 @@ class Lines:
         return quads // int(micro_kernel.repeated(quads, _PARTS)["repeats"] or 1)
 
     def values(self) -> dict[str, object]:
-        """Return what the template is given."""
-
         def places(*values: int) -> list[dict[str, str]]:
             return [
                 {
@@ -90,11 +87,9 @@ class Lines:
         }  # fmt: skip
 
     def printed(self) -> Printed:
-        """Return what is printed for them."""
         return printed(_TEMPLATE, self.values())
 
     def instructions(self) -> int:
-        """Return the instructions of a call."""
         return self.printed().instructions({"bne 1b": self._turns})
 
 

@@ -128,7 +128,6 @@ class CellRescaling:
         return (self.hidden.quant.zero_point << right) + ((1 << right) >> 1)
 
     def values(self) -> dict[str, object]:
-        """Return what the template is given."""
         params = self.params
         right, added = -params.hidden.shift, params.added
         is_shift = added.multiplier == 1 << 30 and 0 < -added.shift < 31

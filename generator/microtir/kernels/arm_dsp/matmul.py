@@ -87,7 +87,6 @@ class _Form:
         return replace(self.first, count=rows)
 
     def block(self, rows: int) -> _Block:
-        """Return the product of so many rows."""
         return _Block(rows, self.first.steps, self.columns, self.rescaling)
 
     def calls(self) -> list[tuple[int, int]]:
@@ -128,7 +127,6 @@ class Matmul(counted.Counted):
         return form.stacks * of_stack
 
     def around(self, node: Node, _calls: Calls) -> Mapping[str, int]:
-        """Return the calls."""
         form = _form(node)
         rows = sum(times for times, _ in form.calls())
         return {"columns": form.stacks * form.block(1).blocks, "rows": form.stacks * rows}
@@ -226,16 +224,13 @@ class _Block:
         return divmod(self.steps - 1, _TURN if self.steps > _STRAIGHT else self.steps)
 
     def printed(self) -> Printed:
-        """Return what is printed for it."""
         return printed("kernels/products.j2", self.values())
 
     def instructions(self) -> int:
-        """Return the instructions of a call."""
         turns = {"bne 2b": self._loop[0] * self.blocks, "bne 1b": self.blocks}
         return self.printed().instructions(turns)
 
     def values(self) -> dict[str, object]:
-        """Return what the template is given."""
         turns, rest = self._loop
         looped = (1 + turns * _TURN) * self.rows * DType.INT32.bytes if turns else ""
         values, groups = ("r8", "r9")[: self.rows], []

@@ -69,12 +69,10 @@ class _Block:
         return printed(_TEMPLATE, self.values())
 
     def instructions(self) -> int:
-        """Return the instructions of a call."""
         blocks = -(-self.columns // _BLOCK)
         return self.printed().instructions({"bne 2b": self._turns[0] * blocks, "bne 1b": blocks})
 
     def values(self) -> Mapping[str, object]:
-        """Return what the template is given."""
         (turns, rest), size = self._turns, DType.INT16.bytes
         taken = _BLOCK * self.step * size
         return {

@@ -79,7 +79,6 @@ class GemmNarrow(float_rescaling.FloatRescaling):
         return Refusal.FORM if _factors(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Return the bytes of a patch."""
         geometry = Geometry.of(node)
         return _part(geometry) * geometry.image.channels * DType.INT16.bytes
 

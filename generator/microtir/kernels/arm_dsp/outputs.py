@@ -35,7 +35,6 @@ class PlaneRow:
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of a plane."""
         return self.columns * self.dtype.bytes
 
     @property
@@ -44,7 +43,6 @@ class PlaneRow:
         return f"_planes{self.dtype.bits}of{self.columns}"
 
     def values(self) -> dict[str, str]:
-        """Return what the templates are given."""
         is_wide = self.dtype is DType.INT16
         return {
             "store": "strh" if is_wide else "strb",

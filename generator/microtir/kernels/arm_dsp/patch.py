@@ -90,7 +90,6 @@ class Segments:
 
     @property
     def steps(self) -> int:
-        """Return the steps of the whole product."""
         return self.widened + self.sums
 
     @property
@@ -99,7 +98,6 @@ class Segments:
         return self.steps * self.lanes
 
     def elements(self, pixels: int) -> int:
-        """Return int16 values of a patch."""
         return -(-pixels // self.at_once) * self.block
 
     def lane(self, pixel: te.ExprLike) -> te.Expr:
@@ -201,7 +199,6 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
 
 
 def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
-    """Return what the templates are given."""
     quads, tails = segments.quads, segments.tails
     at_once, block = min(pixels, GROUP), segments.block * DType.INT16.bytes
     bases = ("r2", "r12")  # of each block

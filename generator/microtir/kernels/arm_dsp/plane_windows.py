@@ -251,7 +251,6 @@ class Work:
 
     @property
     def turns(self) -> int:
-        """Return the turns of four outputs."""
         return self.plane.outputs // OUTPUTS
 
     @property
@@ -335,7 +334,6 @@ class Work:
                 }  # fmt: skip
 
     def values(self, rescaling: Rescaling) -> dict[str, object]:
-        """Return what the template is given."""
         plane, after = self.plane, _FRAME + 4 * self.rows
         rest = plane.outputs % OUTPUTS
         return {

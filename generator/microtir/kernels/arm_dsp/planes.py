@@ -83,7 +83,6 @@ class Plane:
 
     @property
     def elements(self) -> int:
-        """Return the elements of the planes of a row."""
         return self.channels * self.columns
 
     @property
@@ -153,7 +152,6 @@ class DepthwisePlanes(float_rescaling.FloatRescaling, DepthwiseKernel):
         return factors(node) is not None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Return the bytes of the planes of three rows."""
         return TAPS * Plane.of(Geometry.of(node)).elements * DType.INT16.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
@@ -211,7 +209,6 @@ class DepthwisePlanar(DepthwisePlanes):
         self.reads, self.element = reads, dtype
 
     def planes(self, node: Node) -> Planes:
-        """Return how the input is to lie."""
         plane = self._plane(node)
         return Planes(plane.before, plane.columns)
 

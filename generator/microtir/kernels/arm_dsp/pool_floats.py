@@ -105,7 +105,6 @@ class _Rows:
         return replace(lane, ends=self.ends) if step == self.along else lane
 
     def calls(self) -> Counter[Run]:
-        """Return the calls of an output row."""
         along = [self.column(step) for step in range(1, self.along + 1)]
         return Counter([self.row()] * self.down + along * self.pixels)
 

@@ -200,7 +200,6 @@ class GemmWindows(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         return Refusal.FORM if _packed(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Return the bytes of the widened rows."""
         return _Form.of(node).rows.elements * DType.INT16.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
@@ -350,12 +349,10 @@ class Outputs:
 
     @property
     def channel_bytes(self) -> int:
-        """Return the bytes from a channel to the next."""
         return self.planes.bytes if self.planes else 1
 
     @property
     def pixel_bytes(self) -> int:
-        """Return the bytes from a pixel to the next."""
         return self.planes.dtype.bytes if self.planes else self.channels
 
     @property
@@ -470,7 +467,6 @@ class _Tile:
         return lane_sums.split_lane(lane, products)
 
     def output(self, pair: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
-        """Store a channel of the pair."""
         first = self.rows.steps + number * requantise.WORDS
         constants = (
             load(self.packed, pair, first + n)

@@ -37,7 +37,6 @@ class WidenedRows:
 
     @property
     def copies(self) -> int:
-        """Return the copies of each row."""
         return 1 + self.step % 2
 
     @property
@@ -62,7 +61,6 @@ class WidenedRows:
 
     @property
     def elements(self) -> int:
-        """Return the values of all rows."""
         return self.taps * self.distance
 
     @property

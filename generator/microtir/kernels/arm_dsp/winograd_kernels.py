@@ -125,7 +125,6 @@ class _Columns:
         self.channels, self.first = channels, first
 
     def all(self) -> list[dict[str, object]]:
-        """Return loads and steps column by column."""
         a, b, c = ["r2", "r3", "r4", "r5"], ["r7", "r8", "r9", "r10"], ["r8", "r11", "r12", "lr"]
         columns: list[dict[str, object]] = [
             {"loads": self._loads(0, a), "steps": _down(a, "r6")},

@@ -35,12 +35,10 @@ class Block:
 
     @property
     def pixels(self) -> int:
-        """Return the outputs of the tiles."""
         return self.tiles * OUTPUTS
 
     @property
     def columns(self) -> int:
-        """Return the columns that the tiles read."""
         return self.pixels + TAPS - 1
 
     @property

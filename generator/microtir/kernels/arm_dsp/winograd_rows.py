@@ -86,7 +86,6 @@ class WinogradRows(float_rescaling.FloatRescaling):
         return self._work(node).cycles(instructions, _CYCLES)
 
     def _work(self, node: Node) -> winograd_work.Work:
-        """Return the work of a block."""
         form, block = self._form(node), self.block
         scaling = refusals.asked(winograd_windows.factors(node))
         quad = _TILE_INPUTS * block.tiles + 10

@@ -76,7 +76,6 @@ class Form:
 
     @property
     def channels(self) -> int:
-        """Return the channels of a pixel in scratch."""
         return winograd.padded(self.geometry.image.channels)
 
     @property
@@ -86,7 +85,6 @@ class Form:
 
     @property
     def columns(self) -> int:
-        """Return the columns that the tiles read."""
         return self.tiles * winograd.OUTPUTS + winograd.TAPS - 1
 
     @property
@@ -111,7 +109,6 @@ class Form:
 
     @property
     def blocks(self) -> int:
-        """Return the blocks of a row."""
         return sum(blocks.times for blocks in cut(self.geometry.output.width, self.counts))
 
     @property
@@ -126,7 +123,6 @@ class Form:
 
     @property
     def values(self) -> int:
-        """Return the values of scratch."""
         return self.windows + max(
             self.rows * self.columns * self.channels // 2, self.transformed_elements
         )
@@ -164,8 +160,6 @@ class Form:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """Constants of a layer."""
-
     weights: ir.Buffer
     constants: ir.Buffer
     rescaling: requantise.Rescaling
@@ -244,7 +238,6 @@ class Windows(Source):
         return gather.image_row(self.form.geometry, y, inside, outside)
 
     def place(self, ky: te.ExprLike, column: te.ExprLike) -> ir.BufferArgument:
-        """Return a pixel of a row of the windows."""
         row, pixel = (te.as_expr(n, DType.INT32) for n in (ky, column))
         place = (row * self.form.columns + pixel) * (self.form.channels // 2)
         return at(self.scratch, 0, place + self.form.windows)

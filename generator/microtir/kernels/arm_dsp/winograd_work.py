@@ -31,7 +31,6 @@ class Work:
 
     @property
     def instructions(self) -> int:
-        """Return the instructions of all parts."""
         return self.copied + self.transformed + self.summed + self.finished + self.weights
 
     def cycles(self, instructions: int, of_100: Work) -> int:

@@ -100,14 +100,12 @@ class _Form(NamedTuple):
 
     @property
     def lane(self) -> int:
-        """Return the bits of a lane."""
         return 16 if sum(self.bits) + self.dtype.bits <= 16 else 32
 
     def printed(self) -> Printed:
         return printed(_TEMPLATE, self.values())
 
     def values(self) -> dict[str, object]:
-        """Return what the template is given."""
         size, sign = self.dtype.bytes, "u" if self.dtype is DType.UINT8 else "s"
         width, (rows, columns) = "bh"[size - 1], self.bits
         lanes = 128 // self.lane

@@ -114,7 +114,6 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
         return Refusal.FORM if self._layers.find(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Return the bytes of the copied windows."""
         geometry = Geometry.of(node)
         return 0 if _is_run(geometry) else PIXELS * geometry.values * self.dtype.bytes
 

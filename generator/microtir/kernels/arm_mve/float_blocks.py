@@ -59,7 +59,6 @@ class FloatVectors:
         )
 
     def instructions(self, size: BlockSize) -> int:
-        """Return the instructions of a call."""
         runs, groups = size.runs, size.spread.groups
         turns = groups * len(turns_of(size.channels, size.block.channels))
         return _printed(size).instructions({
@@ -69,7 +68,6 @@ class FloatVectors:
         })  # fmt: skip
 
     def code_bytes(self, size: BlockSize) -> int:
-        """Return the bytes of the code."""
         return _printed(size).bytes
 
     def copy(self, size: int, dtype: DType) -> KernelDescription:
@@ -162,7 +160,6 @@ def add(to: str, register: str, number: int, spare: str = "r4") -> tuple[str, ..
 
 
 def _values(size: BlockSize) -> Mapping[str, object]:
-    """Return what the template is given."""
     block, runs, spread, finish = size.block, size.runs, size.spread, size.finish
     registers = _Registers(block.pixels, block.channels // LANES)
     sums, pixels = registers.sums, block.pixels

@@ -82,7 +82,6 @@ class LinearLayers:
         return own_form
 
     def packed_bytes(self, node: Node) -> int:
-        """Return the bytes of what `pack` gives."""
         packed = self.pack(node)
         return packing.bytes_of(packed.weights, packed.constants)
 

@@ -83,12 +83,10 @@ class _Form:
 
     @property
     def groups(self) -> int:
-        """Return groups of four columns."""
         return -(-self.columns // LANES)
 
     @property
     def steps(self) -> int:
-        """Return the vectors of a column."""
         return steps_of(self.depth)
 
     @property
@@ -103,20 +101,16 @@ class _Form:
 
     @property
     def constants(self) -> int:
-        """Return the bytes of constants in scratch."""
         return self.groups * _GROUP
 
     @property
     def scratch(self) -> int:
-        """Return the bytes of scratch."""
         return self.constants + self.groups * self.steps * LANES * BYTES
 
     def printed(self) -> Printed:
-        """Return what is printed to pack columns."""
         return printed("kernels/mve/columns.j2", self.values())
 
     def values(self) -> dict[str, object]:
-        """Return what the template is given."""
         first, second = self.zero_points
         parts = [n for n in (min(self.depth % BYTES, 8), self.depth % BYTES - 8) if n > 0]
         return {
@@ -178,7 +172,6 @@ class Matmul(counted.Counted):
         return form.stacks * form.instructions()
 
     def around(self, node: Node, _calls: Calls) -> Mapping[str, int]:
-        """Return the calls."""
         form = _form(node)
         rows = sum(times for times, _ in form.calls())
         return {"stack": form.stacks, "rows": form.stacks * rows}

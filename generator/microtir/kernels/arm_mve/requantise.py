@@ -68,12 +68,10 @@ class Rescaling:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         numbers = "_".join(_signed(n) for n in (self.zero_point, self.low, self.high))
         return f"float_{numbers}" if self.in_float else numbers
 
     def values(self) -> Mapping[str, str | bool]:
-        """Return what the assembly templates are given."""
         return {
             "in_float": self.in_float,
             "corrects_ties": self.corrects_ties,
@@ -122,7 +120,6 @@ class Rescaling16:
 
     @property
     def words(self) -> int:
-        """Return the words of a channel."""
         return WIDE_WORDS if self.is_wide or self.shifts_left else WORDS
 
     @property
@@ -131,7 +128,6 @@ class Rescaling16:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         form = f"s16_{self.finish.name}" + (f"_{self.bits}_bits" if self.bits else "")
         if self.element is DType.INT8:
             form = f"{form}_of_s8"
@@ -142,7 +138,6 @@ class Rescaling16:
         return self.finish.corrects_ties
 
     def values(self) -> Mapping[str, object]:
-        """Return what the assembly templates are given."""
         return {
             "in_float": False,
             "is_long": self.finish.sums is not Sums.SHORT,

@@ -94,7 +94,6 @@ def _most(node: Node, form: Form) -> Block:
 
 @made_once.of_node
 def _block(node: Node, form: Form) -> Block:
-    """Return the block of whole pixels."""
     most = _most(node, form)
     geometry = Geometry.of(node)
     channels = min(most.channels, node.output.shape[-1] // groups_of(node))

@@ -159,7 +159,6 @@ def product(
 
 
 def _first_of(turn: te.Expr, channels: int, at_once: int) -> te.Expr:
-    """Return the first channel of a turn."""
     first = turn * at_once
     return te.minimum(first, channels - at_once) if channels % at_once else first
 

@@ -45,7 +45,6 @@ class _Product:
 
     @staticmethod
     def of(node: Node, form: Form) -> _Product:
-        """Return how a form computes a layer."""
         op, (_, rows) = node.attributes(BatchMatmul), stacks_of(node)
         (_, depth), (_, columns) = matrices(node)
         most, widths = form.float32, [tensor.shape[-1] for tensor in node.inputs]
@@ -65,7 +64,6 @@ class _Product:
         return BlockSize(block, self.runs, self.outputs, sums, Spread(), self.columns)
 
     def kernel(self, pixels: int, sums: RawSums) -> KernelDescription:
-        """Describe it."""
         size = self.size(pixels, sums)
         return product(size.block, self.runs, self.outputs, sums, columns=self.columns)
 

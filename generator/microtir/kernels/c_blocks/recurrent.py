@@ -45,7 +45,6 @@ class PackedRows:
         return PackedRows(kernel, packing.constant("weights", packed), turns)
 
     def call(self, block: te.Expr, vector: ir.BufferArgument, sums: ir.BufferArgument) -> ir.Stmt:
-        """Emit the products of a block."""
         return call(self.kernel, vector, at(self.weights, block * self.turns, 0, 0, 0), sums)
 
 

@@ -43,7 +43,6 @@ class Block:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         return f"x{self.channels}_{self.lane.value}_{self.turn}{'_in_turn' * self.in_turn}"
 
 
@@ -230,7 +229,6 @@ class _Outputs:
         self.per_turn, self.finish = block.channels, finish
 
     def turn(self, turn: te.Expr) -> ir.Stmt:
-        """Emit all outputs of a turn."""
         channels = self.rows[0].shape[1]
         assert isinstance(channels, int)
         first = turn * self.per_turn
@@ -262,7 +260,6 @@ class _Outputs:
     def _tile(
         self, words: tuple[te.Expr, ...], number: te.Expr, channel: te.Expr, tile: te.Expr
     ) -> ir.Stmt:
-        """Emit the outputs of a tile, of a channel."""
         lines = ir.Buffer("lines", (SIDE, OUTPUTS), DType.INT32, ir.Scope.LOCAL)
 
         def line(place: te.Expr, row: int) -> ir.Stmt:

@@ -106,7 +106,6 @@ class Form:
 
     @property
     def value(self) -> str:
-        """Distinguish kernels."""
         flags = "".join(
             "ny"[flag]
             for flag in (self.is_multiplied, self.is_doubled, self.rounds_away, self.has_table)
@@ -315,7 +314,6 @@ def _long_sum(node: Node, params: arithmetic.AddParams, finish: RoundedTwice) ->
 
 
 def _of_int16(lane: Arithmetic, form: Form) -> Arithmetic:
-    """Return the constants of an arithmetic with a form that is of int16."""
     return replace(lane, form=replace(form, dtype=DType.INT16, source=DType.INT16))
 
 
@@ -329,7 +327,6 @@ def _quantize(node: Node) -> Arithmetic | None:
 
 
 def _relu(node: Node) -> Arithmetic | None:
-    """Return RELU and its like of int16."""
     op = node.attributes(activations.Relu)
     params = activations.relu_params(op, node.inputs[0].type, node.output.type)
     ends = params.activation_min, params.activation_max
@@ -338,7 +335,6 @@ def _relu(node: Node) -> Arithmetic | None:
 
 
 def _leaky_relu(node: Node) -> Arithmetic | None:
-    """Return LEAKY_RELU of int16."""
     op = node.attributes(activations.LeakyRelu)
     params = activations.leaky_relu_params(op, node.inputs[0].type, node.output.type)
     ends, slope, identity = (params.minimum, params.maximum), params.alpha, params.identity
@@ -377,7 +373,6 @@ class _Bend:
 
 
 def _prelu(node: Node) -> Arithmetic | None:
-    """Return PRELU of constants."""
     x, alpha = node.inputs
     bend = _bend(node) if alpha.is_constant and x.shape == node.output.shape else None
     if bend is None:

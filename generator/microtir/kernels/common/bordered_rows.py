@@ -123,7 +123,6 @@ class BorderedRows(WindowRows):
 
     @property
     def rows_held(self) -> int:
-        """Return the rows in scratch."""
         return self.geometry.windows.rows.taps
 
     def prepare(self, _counts: Sequence[int]) -> ir.Stmt:

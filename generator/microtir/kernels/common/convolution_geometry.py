@@ -49,28 +49,23 @@ class Geometry:
 
     @property
     def runs_of_row(self) -> int:
-        """Return the runs of a kernel row."""
         columns = self.windows.columns
         return 1 if columns.dilation == self.groups == 1 else columns.taps
 
     @property
     def runs(self) -> int:
-        """Return the runs of a window."""
         return self.windows.rows.taps * self.runs_of_row
 
     @property
     def run_values(self) -> int:
-        """Return the values of a run."""
         return self.row_values // self.runs_of_row
 
     @property
     def row_values(self) -> int:
-        """Return the values of a kernel row."""
         return self.windows.columns.taps * self.image.channels
 
     @property
     def values(self) -> int:
-        """Return the values of a window."""
         return self.windows.rows.taps * self.row_values
 
     @property
@@ -126,7 +121,6 @@ class Geometry:
 
     @property
     def window_elements(self) -> int:
-        """Return the elements of the rows in scratch."""
         return self.windows.rows.taps * self.copied_step
 
     def copies(self, x: layer.Rows) -> bool:

@@ -78,7 +78,6 @@ class DensePixels(InPhases):
         return super().instructions(node, calls) - once
 
     def loops(self, layer: Layer, scratch: ir.Buffer) -> ir.Stmt:
-        """Return the loops over the pixels of the line."""
         line = line_of(layer.node)
         x = layer.input_matrix(0, line.node.inputs[0].shape[1:])
         y = layer.output_matrix(line.node.output.shape[1:])

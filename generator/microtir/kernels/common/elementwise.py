@@ -102,7 +102,6 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         kinds = "".join("xr"[repeats] for repeats in self.repeats)
         source = "" if self.source is self.dtype else f"{self.source.value}_"
         ends = "" if self.ends == _ENDLESS else "_{:g}_{:g}".format(*self.ends)
@@ -305,11 +304,9 @@ class Elementwise(Kernel):
         return calls * self.of_run(run) + _around(axes, constants_of(node) is not None)
 
     def of_run(self, run: Run) -> int:
-        """Return the instructions of a run."""
         return printed(self.template, self.values(run)).instructions(self.turns(run))
 
     def bytes_of_run(self, run: Run) -> int:
-        """Return the bytes of the code of a run."""
         return printed(self.template, self.values(run)).bytes
 
     def packed_bytes(self, node: Node) -> int:
@@ -360,7 +357,6 @@ class Elementwise(Kernel):
         return layer.function(name, None, loop("row", layer.y0, layer.y1, row))
 
     def lane(self, run: Run) -> KernelDescription:
-        """Describe the micro-kernel of a run."""
         assert self.needs is not None
         return described(
             run, self.template, tuple(self.values(run).items()), self.stack_bytes, self.needs

@@ -72,7 +72,6 @@ class Finish16:
 
     @property
     def output_dtype(self) -> DType:
-        """Return the type of outputs."""
         return DType.INT32 if self.is_raw else DType.INT16
 
     @property
@@ -87,7 +86,6 @@ class Finish16:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         is_free = (self.low, self.high) == (DType.INT16.min, DType.INT16.max)
         clamp = "" if is_free else f"_{self.low}_{self.high}".replace("-", "m")
         return f"{self.sums.value}{'_ties' * self.corrects_ties}{clamp}"
@@ -108,7 +106,6 @@ class Finish16:
         return channel * rest + (number - starts + at_once * starts)
 
     def start(self, word: Word) -> te.Expr:
-        """Return what a sum begins with."""
         if self.is_raw:
             return te.as_expr(0, DType.INT32)
         if not self.is_wide:
@@ -117,7 +114,6 @@ class Finish16:
         return high * (1 << 32) + (low & _LOW)
 
     def output(self, total: te.Expr, word: Word) -> te.Expr:
-        """Return what a sum is stored as."""
         if self.is_raw:
             return total
         if self.sums is Sums.LONG:
@@ -145,7 +141,6 @@ class Finish16:
         return (high + word(2)) >> word(3)
 
     def values(self) -> Mapping[str, object]:
-        """Return what the assembly templates are given."""
         limits = (("lt", self.low, DType.INT16.min), ("gt", self.high, DType.INT16.max))
         return {
             "short": self.sums is Sums.SHORT,

@@ -67,7 +67,6 @@ class Conversion:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         zero_point = str(self.zero_point).replace("-", "m")
         of = f"{self.stored.value}_{self.scale_bits:x}_{zero_point}"
         return f"{of}{'_even' * self.to_even}_{self.count}"

@@ -52,7 +52,6 @@ class Frames(InPhases):
         return Geometry.of(node).image.images * super().instructions(node, calls)
 
     def loops(self, layer: Layer, scratch: ir.Buffer) -> ir.Stmt:
-        """Return a loop over images."""
         x, y, image = layer.input_rows(0), layer.output_rows(), Geometry.of(layer.node)
 
         def of_one(number: te.Expr) -> ir.Stmt:

@@ -37,7 +37,6 @@ class LongRescaling:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         is_free = (self.low, self.high) == (DType.INT16.min, DType.INT16.max)
         return "long" if is_free else f"long_{self.low}_{self.high}".replace("-", "m")
 

@@ -92,7 +92,6 @@ class Blocks:
     last: int  # where the last block begins, at most
 
     def begin(self, number: te.Expr) -> te.Expr:
-        """Return the first pixel of a block."""
         place = self.first + number * self.pixels
         overlaps = self.first + (self.times - 1) * self.pixels > self.last
         return te.minimum(place, self.last) if overlaps else place

@@ -71,7 +71,6 @@ class Moves(Kernel):
         return sum(self.of_box(box, node.outputs[box.output].dtype) for box in boxes) + _CALL
 
     def boxes(self, node: Node) -> tuple[Box, ...]:
-        """Return the boxes of a node that is not refused."""
         return refusals.asked(boxes_of(node))
 
     def packed_bytes(self, node: Node) -> int:
@@ -82,7 +81,6 @@ class Moves(Kernel):
         return _BOX_CODE * (len(self.boxes(node)) - 1)
 
     def of_box(self, box: Box, dtype: DType) -> int:
-        """Return the instructions of a box."""
         line, _ = _line(box)
         lines = box.runs * box.run // line.extent
         if box.input is None:

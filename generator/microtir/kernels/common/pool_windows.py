@@ -131,7 +131,6 @@ def _rows_of(
     outputs: range, image: te.Expr, parts: list[_Part],
     body: Callable[[te.Expr, te.Expr, list[_Part]], ir.Stmt],
 ) -> ir.Stmt:  # fmt: skip
-    """Emit the rows of a part."""
     if len(outputs) == 1:
         return body(image, te.as_expr(outputs.start, DType.INT32), parts)
     return loop("row", outputs.start, outputs.stop, lambda row: body(image, row, parts))
@@ -152,7 +151,6 @@ class _AxisPart:
         return max(self.outputs.start * self.stride - self.before, 0)
 
     def first(self, output: te.Expr) -> te.Expr:
-        """Return the first input of a window."""
         if len(self.outputs) == 1:
             return te.as_expr(self.begin, DType.INT32)
         return output * self.stride - self.before

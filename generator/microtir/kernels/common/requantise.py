@@ -73,7 +73,6 @@ class Rescaling:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         shift = "" if self.shift is None else f"_shift{self.shift}"
         clamp = "" if (self.low, self.high) == (self.dtype.min, self.dtype.max) else "_clamped"
         if self.in_float:
@@ -81,7 +80,6 @@ class Rescaling:
         return f"{'linear' if self.corrects_ties else 'relu'}{shift}{clamp}"
 
     def values(self) -> Mapping[str, str | bool]:
-        """Return what the assembly templates are given."""
         return {
             "in_float": self.in_float,
             "corrects_ties": self.corrects_ties,

@@ -33,7 +33,6 @@ class Runs:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         steps = f"{self.row_step}_{self.part_step}_{self.pixel_step}"
         every = f"_every{self.step}" * (self.step > 1)
         return f"{self.rows}x{self.parts}x{self.length}_{steps}{every}"
@@ -60,7 +59,6 @@ class Taps:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         steps = f"{self.row_step}_{self.column_step}_{self.pixel_step}"
         return f"{self.rows}x{self.columns}_{steps}"
 

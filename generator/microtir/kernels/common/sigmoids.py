@@ -31,7 +31,6 @@ class Sigmoid:
 
     @property
     def value(self) -> str:
-        """Distinguish kernels."""
         name = "logistic" if self.is_logistic else "tanh"
         return f"{name}_{self.scaling.multiplier}_{self.scaling.right_shift}"
 

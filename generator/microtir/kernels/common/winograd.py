@@ -272,7 +272,6 @@ class SumsOfPositions(ABC):
         return loop("turn", 0, turns, self.turn)
 
     def turn(self, turn: te.Expr) -> ir.Stmt:
-        """Emit a turn."""
         whole = seq(loop("at", 0, self.positions, partial(self.position, turn)), self.tiles(turn))
         return ir.Allocate(self.sums, whole)
 
@@ -356,7 +355,6 @@ class ProductMeaning(SumsOfPositions):
         )))  # fmt: skip
 
     def outputs(self, pair: te.Expr, tile: te.Expr, number: int) -> ir.Stmt:
-        """Emit a channel of the outputs of a tile."""
         lines = _local("lines", SIDE, OUTPUTS)
 
         def line(row: int) -> ir.Stmt:

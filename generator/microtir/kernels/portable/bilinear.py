@@ -139,7 +139,6 @@ def _int32(value: te.Expr) -> te.Expr:
 
 
 def _named(values: tuple[tuple[str, te.Expr], ...], body: Callable[..., ir.Stmt]) -> ir.Stmt:
-    """Emit names for values, for `body`."""
     if not values:
         return body()
     (name, value), *others = values

@@ -47,7 +47,6 @@ class Interleave(Kernel):
         return height * (10 + width * 2 * channels + 5 * -(-width // _PIXELS))
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of what is written out."""
         return _CODE * node.inputs[0].shape[1] * _PIXELS
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:

@@ -76,7 +76,6 @@ class Direct(Nest):
         return bytes_of(*constants_of(self.computed(Layer.alone(node))))
 
     def computed(self, layer: Layer) -> tuple[te.Tensor, ...]:
-        """Return the outputs of a layer by the formula."""
         self._formula.compute(layer)
         return layer.outputs
 

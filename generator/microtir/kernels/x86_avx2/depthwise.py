@@ -356,7 +356,6 @@ def _meaning(grid: Grid, rescaling: Rescaling, params: tuple[ir.Buffer, ...]) ->
 
 
 def _values(grid: Grid, rescaling: Rescaling) -> dict[str, object]:
-    """Return what the template is given."""
     offsets = grid.offsets
     # The partner of a last tap without one has the weight 0.
     even = [*offsets, offsets[-1]] if len(offsets) % 2 else offsets

@@ -62,12 +62,10 @@ class Inputs:
 
     @property
     def lane_bytes(self) -> int:
-        """Return stack for the widened inputs."""
         return (self.rows * self.length + QUAD) * _BYTES_OF_LANES
 
     @property
     def segments(self) -> int:
-        """Return the segments of one pixel."""
         return self.rows * self.parts
 
     @property
@@ -236,7 +234,6 @@ def _meaning(
 
 
 def _values(inputs: Inputs, pixels: int, packed: PackedLinear) -> dict[str, object]:
-    """Return what the template is given."""
     firsts = panels_of(packed.channels)
     return {
         "part": "product",

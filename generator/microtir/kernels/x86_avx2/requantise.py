@@ -44,12 +44,10 @@ class Rescaling:
 
     @property
     def name(self) -> str:
-        """Distinguish kernels."""
         clamp = "" if (self.low, self.high) == (-128, 127) else f"_{self.low}_{self.high}"
         return f"{'linear' if self.corrects_ties else 'relu'}{clamp}".replace("-", "m")
 
     def values(self) -> dict[str, str]:
-        """Return what templates are given."""
         return {
             "corrects_ties": str(int(self.corrects_ties)),
             "low": str(self.low),

@@ -17,8 +17,6 @@ from microtir.operators.common.unlike_scales import FixedResult, Moved
 
 @dataclass(frozen=True, slots=True)
 class LeakyReluOptions(tflite_schema.Options):
-    """Options of LEAKY_RELU."""
-
     alpha: float = 0.2
 
 
@@ -55,8 +53,6 @@ def prelu(operands: Operands) -> Converted:
 
 @dataclass(frozen=True, slots=True)
 class GeluOptions(tflite_schema.Options):
-    """Options of GELU."""
-
     approximate: bool = False
 
 

@@ -15,15 +15,11 @@ from microtir.operators.common.tflite_schema import FusedOptions
 
 @dataclass(frozen=True, slots=True)
 class AddOptions(FusedOptions):
-    """Options of ADD."""
-
     pot_scale_int16: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class SubOptions(FusedOptions):
-    """Options of SUB."""
-
     pot_scale_int16: bool = True
 
 

@@ -37,7 +37,6 @@ class BlockDense(Operator):
 
     @property
     def in_a_byte(self) -> int:
-        """Return how many integers a byte holds."""
         return 8 // self.bits
 
     @property

@@ -117,7 +117,6 @@ class _Channels:
         return self.node.attributes(BlockDense)
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines that compute the channels."""
         op, depth = self._op, self.node.inputs[0].shape[-1]
         for c, n in enumerate(self.at):
             yield f"alloc total{c}: float32[] local"
@@ -175,7 +174,6 @@ class _Channels:
                 yield f"{part} = {part} + value * {weight}"
 
     def _zero_point(self, n: str, block: str) -> str:
-        """Return the zero point of a block as a float."""
         op, zeros = self._op, block_dense_inputs(self.node).zero_points
         if zeros is None:
             return f"float32({float(op.middle)})"

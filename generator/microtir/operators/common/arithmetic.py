@@ -57,7 +57,6 @@ class Accumulator:
         return DType.INT64 if self.is_wide else DType.INT32
 
     def term(self, value: te.ExprLike) -> te.Expr:
-        """Return a value to add."""
         return te.cast(self.dtype, value)
 
     def total(self, sum_: te.Expr) -> te.Expr:
@@ -210,7 +209,6 @@ class ChannelMultipliers:
         self._shift = _table([f.shift for f in factors], "shifts")
 
     def apply(self, value: te.Expr, channel: te.Expr) -> te.Expr:
-        """Multiply a value by the factor of its channel."""
         return te.multiply_by_quantized_multiplier(
             value, _entry(self._multiplier, channel), _entry(self._shift, channel)
         )
@@ -236,7 +234,6 @@ class ReducedMultipliers:
             self._shift = _table(shifts, "shifts")
 
     def apply(self, value: te.Expr, channel: te.Expr) -> te.Expr:
-        """Multiply a sum by the factor of its channel."""
         multiplier, shift = _entry(self._multiplier, channel), _entry(self._shift, channel)
         if not self._takes_high_half:
             return te.multiply_by_reduced_multiplier(long(value), multiplier, shift)

@@ -66,7 +66,6 @@ class RescaledOperator(Operator):
     rescaling: Rescaling
 
     def rescaled(self, rescaling: Rescaling) -> Operator:
-        """Return the operator with another rescaling."""
         change: Mapping[str, Rescaling] = {"rescaling": rescaling}  # a field of each subclass
         return replace(self, **change)
 

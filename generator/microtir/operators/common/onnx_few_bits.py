@@ -23,7 +23,6 @@ class FewBits:
 
     @property
     def count(self) -> int:
-        """Return how many values there are."""
         return 1 << self.bits
 
     @property

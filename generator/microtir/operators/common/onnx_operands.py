@@ -129,7 +129,6 @@ class OnnxNode:
     # --- operands ---------------------------------------------------------------------------------
 
     def input(self, index: int) -> Tensor:
-        """Return an input that must be there."""
         tensor = self.optional(index)
         if tensor is None:
             raise self.malformed(f"input {index} is left out")
@@ -146,7 +145,6 @@ class OnnxNode:
         return self.input(index) if value is None else value
 
     def sequence(self, index: int) -> TensorSequence:
-        """Return an input that must be a sequence."""
         value = self.value(index)
         if not isinstance(value, TensorSequence):
             raise self.malformed(f"input {index} is a tensor", "a sequence of tensors")
@@ -225,14 +223,12 @@ class OnnxNode:
         return value
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Return an attribute that is a float."""
         value = self._attribute(name, default)
         if not isinstance(value, float):
             raise self._wrong(name, "a float")
         return value
 
     def word(self, name: str, default: str | None = None) -> str:
-        """Return an attribute that is a string."""
         value = self._attribute(name, default)
         if not isinstance(value, str):
             raise self._wrong(name, "a string")
@@ -241,21 +237,18 @@ class OnnxNode:
     def list_of_integers(
         self, name: str, default: tuple[int, ...] | None = None
     ) -> tuple[int, ...]:
-        """Return an attribute that is a list of integers."""
         value = self._attribute(name, default)
         if not isinstance(value, tuple) or not all(isinstance(item, int) for item in value):
             raise self._wrong(name, "a list of integers")
         return tuple(item for item in value if isinstance(item, int))
 
     def list_of_numbers(self, name: str) -> tuple[float, ...]:
-        """Return an attribute that is a list of floats."""
         value = self._attribute(name, None)
         if not isinstance(value, tuple) or not all(isinstance(item, float) for item in value):
             raise self._wrong(name, "a list of floats")
         return tuple(item for item in value if isinstance(item, float))
 
     def list_of_words(self, name: str) -> tuple[str, ...]:
-        """Return an attribute that is a list of strings."""
         value = self._attribute(name, None)
         if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
             raise self._wrong(name, "a list of strings")
@@ -358,7 +351,6 @@ class OnnxNode:
         return self.emitter.run(self._attribute(name, None), inputs)
 
     def constant(self, data: Array) -> Tensor:
-        """Return a constant."""
         return self.emitter.constant(data)
 
     def scalar_like(self, value: float, other: Tensor) -> Tensor:

@@ -41,7 +41,6 @@ class Distance:
     number: int
 
     def plus(self, other: Distance) -> Distance:
-        """Return the sum of both."""
         counts = dict(self.parts)
         for part, count in other.parts:
             counts[part] = counts.get(part, 0) + count
@@ -49,7 +48,6 @@ class Distance:
         return Distance(parts, self.number + other.number)
 
     def times(self, factor: int) -> Distance:
-        """Return a multiple."""
         parts = frozenset((part, count * factor) for part, count in self.parts if factor)
         return Distance(parts, self.number * factor)
 

@@ -29,17 +29,14 @@ class OnnxWindow:
 
     @property
     def planar_dilations(self) -> tuple[int, int]:
-        """Return rows and columns."""
         return _pair(self.dilations, 1)
 
     @property
     def planar_taps(self) -> tuple[int, int]:
-        """Return rows and columns."""
         return _pair(self.taps, 1)
 
     @property
     def padding(self) -> attributes.Padding2D:
-        """Return the padding of rows and columns."""
         (top, left), (bottom, right) = _pair(self.before, 0), _pair(self.after, 0)
         return attributes.Padding2D(top, bottom, left, right)
 

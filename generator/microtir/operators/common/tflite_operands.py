@@ -86,7 +86,6 @@ class Operands:
         return self.options
 
     def input(self, index: int) -> Tensor:
-        """Return an input that must be there."""
         tensor = self.inputs[index]
         if tensor is None:
             raise self.malformed(f"input {index} is left out", "only a bias may be left out")
@@ -113,7 +112,6 @@ class Operands:
 
     @property
     def output(self) -> Tensor:
-        """Return the first output."""
         return self.outputs[0]
 
     @property

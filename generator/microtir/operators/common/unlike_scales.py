@@ -152,7 +152,6 @@ class FixedResult:
         return (self.source, self.result) == (source, result)
 
     def by_litert(self, taken: Quantization) -> UnlikeScales:
-        """Return what LiteRT does there."""
         if self.scale_by_litert and taken.scales != self.quantization.scales:
             return UnlikeScales.REFUSES
         return UnlikeScales.RESCALES if self.litert_rescales else UnlikeScales.COPIES

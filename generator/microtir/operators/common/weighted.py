@@ -93,7 +93,6 @@ class WeightedArithmetic:
         return self.accumulator.term(centred(x, self.zero_point) * (wide(w) + self.offset))
 
     def start(self, channel: te.Expr) -> te.Expr:
-        """Return what a sum begins with."""
         return self.accumulator.term(self.bias[channel])
 
     def stored(self, total: te.Expr, channel: te.Expr) -> te.Expr:
@@ -110,7 +109,6 @@ class WeightedArithmetic:
         return stored(scaled, params.output_zero_point, low, high, self.dtype)
 
     def _stored_in_double(self, total: te.Expr, channel: te.Expr) -> te.Expr:
-        """Return a sum rescaled in double."""
         of_channel = np.array(self.params.factors)
         factor = te.const(of_channel[0], DType.FLOAT64)
         if len(set(self.params.factors)) > 1:

@@ -37,7 +37,6 @@ class Window:
         return te.reduce_axis(te.bind(f"{name}_begin", start), te.bind(f"{name}_end", stop), name)
 
     def position(self, position: te.Expr, tap: te.Expr) -> te.Expr:
-        """Return the input position of a tap."""
         return position * self.stride - self.before + tap * self.dilation
 
     def reach(self, outputs: int) -> int:

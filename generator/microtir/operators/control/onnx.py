@@ -204,7 +204,6 @@ def _scan(node: OnnxNode) -> tuple[Tensor, ...]:
 
 
 def _at(node: OnnxNode, x: Tensor, axis: int, place: int) -> Tensor:
-    """Return what lies at one place of an axis."""
     shape = (size for n, size in enumerate(x.shape) if n != axis)
     return reshaped(node, along(node, x, axis, place, 1), *shape)
 

@@ -14,8 +14,6 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, s
 
 @dataclass(frozen=True, slots=True)
 class Conv2DOptions(tflite_schema.Options):
-    """Options of CONV_2D."""
-
     padding: tflite_schema.Padding = tflite_schema.Padding.SAME
     stride_w: int = 1
     stride_h: int = 1
@@ -27,8 +25,6 @@ class Conv2DOptions(tflite_schema.Options):
 
 @dataclass(frozen=True, slots=True)
 class DepthwiseConv2DOptions(tflite_schema.Options):
-    """Options of DEPTHWISE_CONV_2D."""
-
     padding: tflite_schema.Padding = tflite_schema.Padding.SAME
     stride_w: int = 1
     stride_h: int = 1

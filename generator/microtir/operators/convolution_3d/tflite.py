@@ -13,8 +13,6 @@ from microtir.operators.convolution_3d.definition import Conv3D, Triple
 
 @dataclass(frozen=True, slots=True)
 class Conv3DOptions(tflite_schema.Options):
-    """Options of CONV_3D."""
-
     padding: tflite_schema.Padding = tflite_schema.Padding.SAME
     stride_d: int = 1
     stride_w: int = 1

@@ -13,8 +13,6 @@ from microtir.operators.cumulation.definition import Cumsum
 
 @dataclass(frozen=True, slots=True)
 class CumsumOptions(Options):
-    """Options of CUMSUM."""
-
     exclusive: bool = False
     reverse: bool = False
 

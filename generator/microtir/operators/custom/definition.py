@@ -15,7 +15,6 @@ class Custom(UserOperator):
     options: bytes = b""
 
     def own_record(self) -> OperatorRecord:
-        """Return the record."""
         return self.function
 
     @property

@@ -13,8 +13,6 @@ from microtir.operators.dense.definition import FullyConnected
 
 @dataclass(frozen=True, slots=True)
 class FullyConnectedOptions(tflite_schema.Options):
-    """Options of FULLY_CONNECTED."""
-
     activation: tflite_schema.TfliteActivation = tflite_schema.TfliteActivation.NONE
     weights_format: tflite_schema.WeightsFormat = tflite_schema.WeightsFormat.DEFAULT
     keep_num_dims: bool = False

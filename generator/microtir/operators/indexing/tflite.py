@@ -25,8 +25,6 @@ from microtir.operators.indexing.definition import (
 
 @dataclass(frozen=True, slots=True)
 class GatherOptions(Options):
-    """Options of GATHER."""
-
     axis: int = 0
     batch_dims: int = 0
 

@@ -21,8 +21,6 @@ from microtir.operators.movement import definition as movement
 
 @dataclass(frozen=True, slots=True)
 class ConcatenationOptions(Options):
-    """Options of CONCATENATION."""
-
     axis: int = 0
     activation: TfliteActivation = TfliteActivation.NONE
 
@@ -43,16 +41,12 @@ class SqueezeOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class PackOptions(Options):
-    """Options of PACK."""
-
     values_count: int = 1
     axis: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class UnpackOptions(Options):
-    """Options of UNPACK."""
-
     num: int = 1
     axis: int = 0
 

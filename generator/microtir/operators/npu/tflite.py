@@ -73,7 +73,6 @@ def _commands(operands: Operands) -> Tensor:
 
 
 def _scratch(operands: Operands, index: int) -> int:
-    """Return the bytes of a scratch tensor."""
     tensor = operands.input(index)
     if tensor.dtype not in (DType.UINT8, DType.INT8) or (
         tensor.type.elements and tensor.is_constant

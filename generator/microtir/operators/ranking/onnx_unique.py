@@ -88,7 +88,6 @@ class _Groups:
 
     @property
     def size(self) -> int:
-        """Return how many values there are."""
         return self.places.shape[0]
 
 

@@ -195,8 +195,6 @@ _LSTM = _Cell(4, 2, ("Sigmoid", "Tanh", "Tanh"), _lstm_step)
 
 
 def _layer(cell: _Cell) -> Callable[[OnnxNode], tuple[Tensor, ...]]:
-    """Return what reads a layer."""
-
     def read(node: OnnxNode) -> tuple[Tensor, ...]:
         is_by_batch = bool(node.integer("layout", 0))
         x = node.input(0)
@@ -397,7 +395,6 @@ def _repeated(
 def _written_out(
     layer: _Direction, step: _Step, states: tuple[Tensor, ...], is_reverse: bool
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return the same step by step."""
     node, (steps, n, _) = layer.node, layer.inputs.shape
     lengths = np.array(_lengths(node, layer.inputs))
     if steps > _MOST_STEPS:

@@ -16,8 +16,6 @@ from microtir.operators.recurrent.definition import GATES, Lstm, Svdf
 
 @dataclass(frozen=True, slots=True)
 class SVDFOptions(Options):
-    """Options of SVDF."""
-
     rank: int = 0
     activation: TfliteActivation = TfliteActivation.NONE
     asymmetric_quantize_inputs: bool = False
@@ -42,8 +40,6 @@ def svdf(operands: Operands) -> Converted:
 
 @dataclass(frozen=True, slots=True)
 class UnidirectionalSequenceLSTMOptions(Options):
-    """Options of UNIDIRECTIONAL_SEQUENCE_LSTM."""
-
     activation: TfliteActivation = TfliteActivation.NONE
     cell_clip: float = 0.0
     proj_clip: float = 0.0

@@ -13,8 +13,6 @@ from microtir.operators.reduction.definition import ArgExtremum, Reduction
 
 @dataclass(frozen=True, slots=True)
 class ReducerOptions(Options):
-    """Options of all reductions."""
-
     keep_dims: bool = False
 
 

@@ -23,8 +23,6 @@ class MirrorPadMode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class MirrorPadOptions(Options):
-    """Options of MIRROR_PAD."""
-
     mode: MirrorPadMode = MirrorPadMode.REFLECT
 
 

@@ -112,7 +112,6 @@ def _nearest(
 
 
 def _axes(node: OnnxNode) -> tuple[AxisResize, ...]:
-    """Return how each axis is resized."""
     shape = node.input(0).shape
     stated = node.list_of_integers("axes", tuple(range(len(shape))))
     named = [node.axis(axis, len(shape)) for axis in stated]

@@ -40,7 +40,6 @@ class AxisResize:
 
     @property
     def keeps(self) -> bool:
-        """Return whether the axis stays as it is."""
         return self.size == self.extent and self.scale == 1.0 and (self.begin, self.end) == (0, 1)
 
 

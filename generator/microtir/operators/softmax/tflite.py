@@ -16,8 +16,6 @@ from microtir.operators.softmax.definition import SOFTMAX_OF_INT16, LogSoftmax, 
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxOptions(Options):
-    """Options of SOFTMAX."""
-
     beta: float = 1.0
 
 

@@ -99,7 +99,6 @@ class _Transform:
         return _Complex(wide[..., 0], wide[..., 1])
 
     def run(self, x: _Complex) -> _Complex:
-        """Transform the last axis."""
         order = np.zeros(1, np.int64)
         for radix, _, blocks in reversed(spectrum.stages(self.count)):
             order = (np.arange(radix)[:, None] * blocks + order).reshape(-1)
@@ -122,7 +121,6 @@ class _Transform:
         )
 
     def factor(self, stage: spectrum.Stage, q: int) -> _Complex:
-        """Return the factors of a group."""
         return self.factors.at(np.arange(stage.size) * q * stage.blocks)
 
     def radix_2(self, x: list[_Complex], stage: spectrum.Stage) -> list[_Complex]:

@@ -37,7 +37,6 @@ class Lines:
         return self.numbers.dtype.is_float
 
     def add(self, text: str) -> None:
-        """Append a line."""
         self.lines.append("  " * self.depth + text)
 
     def let(self, name: str, text: str) -> str:
@@ -94,7 +93,6 @@ class Lines:
         return self.pair(name, *(self.rounded(f"{part} * {factor}") for part in a))
 
     def product(self, name: str, a: Pair, b: Pair, *, wraps: bool = False) -> Pair:
-        """Name a complex product."""
         t = self.times
         return self.pair(
             name,
@@ -103,7 +101,6 @@ class Lines:
         )
 
     def scaled(self, a: str, b: str) -> str:
-        """Return a product of parts."""
         return f"({self.rounded(self.times(a, b))})"
 
     def halved(self, text: str) -> str:
@@ -113,7 +110,6 @@ class Lines:
         return f"({text}) >> {self.literal(1)}"
 
     def store(self, element: str, re: str, im: str) -> None:
-        """Store sums."""
         self.add(f"{element.format(part=0)} = {self.wrapped(re)}")
         self.add(f"{element.format(part=1)} = {self.wrapped(im)}")
 
@@ -139,7 +135,6 @@ class StageText:
     turn: str
 
     def write(self) -> None:
-        """Write the lines."""
         radix = self.stage.radix
         combine = {2: self.radix_2, 3: self.radix_3, 4: self.radix_4, 5: self.radix_5}
         x = [self.inputs_of(group) for group in range(radix)]
@@ -162,7 +157,6 @@ class StageText:
         return self.out.divided(f"x{group}", Pair(*parts), self.stage.radix)
 
     def factor(self, name: str, index: str) -> Pair:
-        """Name a factor."""
         parts = (self.out.load(f"{self.factors}[{index}, {part}]") for part in (0, 1))
         return self.out.pair(name, *parts)
 
@@ -240,5 +234,4 @@ class StageText:
 
 
 def _parts(a: Pair, sign: str, b: Pair) -> tuple[str, str]:
-    """Return the parts of a sum or a difference."""
     return f"{a.re} {sign} {b.re}", f"{a.im} {sign} {b.im}"

@@ -197,7 +197,6 @@ def _linear(
 
 
 def _pairs(classes: int) -> list[tuple[int, int]]:
-    """Return all pairs of classes in order."""
     return [(i, j) for i in range(classes) for j in range(i + 1, classes)]
 
 

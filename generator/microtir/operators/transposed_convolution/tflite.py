@@ -14,8 +14,6 @@ from microtir.operators.transposed_convolution.definition import TransposeConv
 
 @dataclass(frozen=True, slots=True)
 class TransposeConvOptions(tflite_schema.Options):
-    """Options of TRANSPOSE_CONV."""
-
     padding: tflite_schema.Padding = tflite_schema.Padding.SAME
     stride_w: int = 0
     stride_h: int = 0

@@ -28,7 +28,6 @@ class Memories:
                 self._join(node.inputs[0], node.output)
 
     def of(self, tensor: Tensor) -> Tensor:
-        """Return the tensor that a memory is known by."""
         while tensor in self._parent:
             tensor = self._parent[tensor]
         return tensor

@@ -151,7 +151,6 @@ class _Part:
     first: int
 
     def between(self, axis: int, first: int, last: int) -> _Part:
-        """Return the slices [first, last) along an axis."""
         at = (slice(None),) * axis + (slice(first, last),)
         start = self.first + first * self.steps[axis]
         return _Part(self.places[at], self.values[at], self.steps, start)

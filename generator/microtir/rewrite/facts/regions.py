@@ -64,7 +64,6 @@ class Neighbours:
 
     @staticmethod
     def of(graph: Graph, is_of_kind: Callable[[Node], bool]) -> Neighbours:
-        """Return the neighbours of the nodes of a graph."""
         controls = accumulate(record_of(node.op).has(Trait.CONTROL) for node in graph.nodes)
         return Neighbours(
             {node.output: node for node in graph.nodes if is_of_kind(node)},

@@ -122,7 +122,6 @@ def _arg_extremum(node: Node, order: Order) -> Moved:
 
 
 def _without(order: Order, gone: set[int]) -> Order:
-    """Return the order of the axes that are left."""
     remaining = [place for axis, place in enumerate(order) if axis not in gone]
     return tuple(sorted(remaining).index(place) for place in remaining)
 

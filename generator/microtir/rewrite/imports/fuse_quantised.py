@@ -102,7 +102,6 @@ class _Fusion:
         self.left: dict[tuple[SourceLocation, str], FloatLayer] = {}
 
     def graph(self) -> Graph:
-        """Return the new graph."""
         for old in self._old.nodes:
             node = substitute(old, self._renamed)
             for fused in self._found(node) or (node,):
@@ -150,7 +149,6 @@ class _Fusion:
         return (moved, *dequantised) if _has_types(moved) else ()
 
     def _quantised(self, node: Node) -> tuple[Node, ...]:
-        """Compute what is quantised in integers."""
         stored = self._stored(node.inputs[0])
         if stored is not None and stored.type == node.output.type:
             if node.output in self._old.outputs:

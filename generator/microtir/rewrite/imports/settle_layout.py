@@ -65,7 +65,6 @@ class _Layout:
             self._node_names.take(node.name)
 
     def graph(self) -> Graph:
-        """Return the new graph."""
         for node in self._old.nodes:
             self._visit(node)
         for tensor in self._old.outputs:

@@ -45,7 +45,6 @@ class Chain:
 
     @staticmethod
     def of(nodes: Sequence[Node]) -> Chain:
-        """Return the chain of nodes, in their order."""
         inside = {node.output for node in nodes}
         read = (tensor for node in nodes for tensor in node.inputs if tensor not in inside)
         return Chain(tuple(nodes), tuple(dict.fromkeys(read)))
@@ -197,11 +196,9 @@ class _OneElement:
         self.result: te.Expr | None = None
 
     def image(self, position: int, *, flat: bool = False) -> _Operand:
-        """Return an input."""
         return _Operand(self._values[position])
 
     def whole(self, position: int, _shape: Shape | None = None) -> _Operand:
-        """Return an input."""
         return _Operand(self._values[position])
 
     def rows(self, element: Callable[..., te.ExprLike], *, flat: bool = False) -> None:
@@ -209,7 +206,6 @@ class _OneElement:
         self.tensor(element, (1,) * 3)
 
     def tensor(self, element: Callable[..., te.ExprLike], shape: Shape) -> None:
-        """Take the result."""
         place = [te.var(f"place{axis}", 0, 1) for axis in range(len(shape))]
         self.result = te.as_expr(element(*place), self.node.output.dtype)
 

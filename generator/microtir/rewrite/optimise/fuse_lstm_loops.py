@@ -241,6 +241,5 @@ def _is_hidden(tensor: Tensor, loop: Loop, cell: _Cell) -> bool:
 
 
 def _replaced(graph: Graph, loop: Loop, new_nodes: list[Node]) -> Graph:
-    """Return the graph with nodes in the place of a loop."""
     before = [node for node in graph.nodes[: loop.start] if node not in loop.begins]
     return with_nodes(graph, [*before, *new_nodes, *graph.nodes[loop.stop + 1 :]])

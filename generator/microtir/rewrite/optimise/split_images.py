@@ -82,7 +82,6 @@ def _images_of(graph: Graph, *, counted: bool) -> int:
 
 
 def _varying(graph: Graph) -> tuple[Tensor, ...]:
-    """Return the tensors that are not constant."""
     computed = (tensor for node in graph.nodes for tensor in node.outputs)
     return (*graph.inputs, *computed)
 

@@ -65,7 +65,6 @@ def _turns(graph: Graph, loop: Loop) -> Iterator[Node]:
 
 
 def _behind(value: Carried, values: Mapping[Tensor, Tensor]) -> Tensor:
-    """Return what a value is behind a turn."""
     is_list = isinstance(value.new.op, PutItem)
     tensor = value.new.output if is_list else value.new.inputs[0]
     return values.get(tensor, tensor)

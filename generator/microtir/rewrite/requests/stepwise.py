@@ -128,7 +128,6 @@ class _Steps:
     assigns: list[Node] = field(default_factory=list)
 
     def graph_of_one(self) -> Graph:
-        """Return the graph of one step."""
         for tensor, axis in tuple(self.axes.items()):
             self._shorten(tensor, axis)
         nodes = list(self._nodes())
@@ -163,7 +162,6 @@ class _Steps:
                 yield self._node(node)
 
     def _node(self, node: Node) -> Node:
-        """Return a node of one step."""
         if isinstance(node.op, Lstm):
             return self._layer(node)
         over = [tensor for tensor in node.inputs if tensor in self.axes]
@@ -325,7 +323,6 @@ class _Steps:
                 raise self._looks_around(end)
 
     def _is_item(self, node: Node, counter: Carried) -> bool:
-        """Return whether a node takes the step of a turn."""
         if not isinstance(node.op, Gather) or node.inputs[1] is not counter.turn:
             return False
         return node.op == Gather() and self.axes.get(node.inputs[0]) == 0

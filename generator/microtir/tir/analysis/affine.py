@@ -133,7 +133,6 @@ def _solved(system: _System, equation: Linear) -> _System:
 
 
 def _replaced(form: Linear, unknown: int, value: Linear) -> Linear:
-    """Return a form with a value in the place of an unknown."""
     factor = next((a for x, a in form.terms if x == unknown), 0)
     if not factor:
         return form

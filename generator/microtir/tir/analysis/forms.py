@@ -101,12 +101,10 @@ class Forms:
                     self._sources[number] = var  # so that a condition can narrow it
 
     def variable(self, unknown: int) -> ir.Var | None:
-        """Return the Var that an unknown stands for."""
         source = self._sources[unknown]
         return source if isinstance(source, ir.Var) else None
 
     def interval(self, form: Linear) -> Interval:
-        """Return the interval of a form from the intervals of its unknowns."""
         low = high = form.constant
         for unknown, coefficient in form.terms:
             source = self._sources[unknown]
@@ -118,7 +116,6 @@ class Forms:
     # --- expressions ---
 
     def of(self, e: ir.Expr) -> Linear:
-        """Return the linear form of an integer expression."""
         match e:
             case ir.IntImm(value):
                 return Linear((), value)

@@ -71,7 +71,6 @@ class _Simplifier(ExprSimplifier):
         return ir.For(s.var, start, stop, body, s.kind)
 
     def _once(self, var: ir.Var, value: ir.Expr, body: ir.Stmt) -> ir.Stmt:
-        """Return the body of a loop that runs once."""
         if _reads_memory(value):
             # The body may store to what the start was loaded from: it is evaluated before.
             with self.facts.let(var, value):

@@ -53,7 +53,6 @@ class Prepend:
 
 
 def _named(nodes: Sequence[Node], last: Tensor) -> tuple[Node, ...]:
-    """Return nodes of which the last one gives a tensor."""
     return (*nodes[:-1], replace(nodes[-1], outputs=(last,)))
 
 

@@ -151,7 +151,6 @@ def _check_rows(graph: Graph, output: Tensor, processing: Processing) -> None:
 
 
 def _step(chain: Chain, step: ProcessingStep) -> tuple[Tensor, ...]:
-    """Add a step; return what it gives."""
     type_, text = chain.value.type, str(step)
     if step.kind in ELEMENTWISE:
         chain.elementwise(step)

@@ -91,7 +91,6 @@ class Chain:
         return outputs
 
     def constant(self, data: Array) -> Tensor:
-        """Return a constant of the next node."""
         type_ = TensorType(data.shape, DType(data.dtype.name))
         return Tensor(f"{self.label}_{len(self.nodes)}_constant", type_, data)
 

@@ -163,7 +163,6 @@ class _Writer:
         self.pieces[tensor] = [*others, (whole, state.after)]
 
     def state(self, tensor: Tensor, rows: Rows) -> State:
-        """Return a new state that holds rows of a tensor."""
         line = self.lines.of[tensor]
         name = self.fresh(f"{short_name(tensor.name)}_rows")
         before, after = self.tensor(tensor, rows, name), self.tensor(tensor, rows, f"{name}_after")
@@ -223,7 +222,6 @@ class _Writer:
             self.emitted(Assign(), whole, tensor)
 
     def emitted(self, op: Operator, source: Tensor, target: Tensor) -> Tensor:
-        """Return what an operator makes of rows."""
         where = self.source(op.name.upper())
         self.nodes.append(Node(op, (source,), (target,), target.name, where))
         return target

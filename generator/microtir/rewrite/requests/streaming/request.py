@@ -64,7 +64,6 @@ class Push:
 
 
 def _input(graph: Graph, name: str, axis: int) -> Tensor:
-    """Return the input that is streamed."""
     names, name = [tensor.name for tensor in graph.arguments], graph.port_name(name)
     if not name and len(names) == 1:
         return graph.arguments[0]

@@ -28,7 +28,6 @@ class Rows:
         return Rows(self.first + by, self.stop + by)
 
     def common(self, other: Rows) -> Rows:
-        """Return the rows of both."""
         first = max(self.first, other.first)
         return Rows(first, max(min(self.stop, other.stop), first))
 

@@ -80,7 +80,6 @@ def _shares(
     lines: Mapping[Tensor, Timeline],
     hop: int,
 ) -> dict[Tensor, Share]:
-    """Return the shares of tensors that are computed together."""
     remembered = {t: _kept(needed[t], lines[t], hop) for t in tensors}
     computed: set[int] = set()
     for tensor, rows in remembered.items():
