@@ -336,6 +336,12 @@ MUTANTS = {
     "the last of an odd number of terms over time is left out": Mutant(
         "dsp", ("remembering",), f"{_DSP}/svdf_time.j2", "{% if single %}", "{% if false %}",
     ),
+    "vectors of a memory end behind a part of its last ones": Mutant(
+        "mve", ("remembering",), f"{_MVE}/svdf_time.j2", "vctp.16 lr", "vctp.8 lr",
+    ),
+    "newest features of later filters lie where others do": Mutant(
+        "mve", ("remembering",), f"{_MVE}/svdf_memory.j2", "lsl r6, r6, #3", "lsl r6, r6, #2",
+    ),
     "the last inputs of a gate are those behind": Mutant(
         "dsp", ("gated",), f"{_DSP}/lstm_sums.j2", "ldr r9, [lr, #-{{ back }}]", "ldr r9, [lr]",
     ),

@@ -138,7 +138,7 @@ CORES = {
         "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
         "lanes_s8_1x16_mve": 48, "arithmetic_s8_1x4_mve": 40,
-        "softmax_s8_1x4_mve": 20, "svdf_s8_1x8_dsp": 10,
+        "softmax_s8_1x4_mve": 20, "svdf_s8_1x4_mve": 10,
         "quantize_f32_1x4_mve": 9, "dequantize_f32_1x4_mve": 5,
         "matmul_s8_2x4_mve": 10, "lstm_s8_1x4_mve": 12, "bilinear_s8_1x8_mve": 14,
         "conv_f32_4x4_mve": 9, "dwconv_f32_6x4_mve": 6, "tconv_f32_4x4_mve": 3,

@@ -40,6 +40,7 @@ from tests.support.block_dense_cases import block_dense
 from tests.support.elementwise_cases import sigmoid
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 from tests.support.resize_cases import resized
+from tests.support.svdf_cases import remembering
 
 SAME = Padding2D(1, 1, 1, 1)
 IMAGE = (1, 8, 8, 32)
@@ -192,6 +193,7 @@ CASES = [
     ("cortex-m4", "matmul_s8_2x4_dsp", product()),
     ("cortex-m55", "matmul_s8_2x4_mve", product()),
     ("cortex-m55", "bilinear_s8_1x8_mve", resized(2).graph.nodes[0]),
+    ("cortex-m55", "svdf_s8_1x4_mve", remembering(3).graph.nodes[0]),
     ("cortex-m4", "matmul_s16_2x2_dsp", product(DType.INT16, 0)),
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
     ("cortex-m4", "reduce_s8_1x4_dsp", mean()),

@@ -91,6 +91,10 @@ CASES = {
     "lines that loads do not reach": (product(1400), M4, "matmul_s8_2x4_dsp", Refusal.SIZES),
     "sums of 31 bits": (product(17_000), M4, "matmul_s8_2x4_dsp", Refusal.FORM),
     "columns that groups do not reach": (product(1400), M55, "matmul_s8_2x4_mve", Refusal.SIZES),
+    "a memory of bytes": (generate("SVDF", 300, "int8").graph().nodes[0], M55, "svdf_s8_1x4_mve",
+                          Refusal.TYPES),
+    "features that become larger": (generate("SVDF", 303, "int8").graph().nodes[0], M55,
+                                    "svdf_s8_1x4_mve", Refusal.FORM),
     "thirds of uint8": (image(3), M55, "bilinear_s8_1x8_mve", Refusal.FORM),
     "a broadcast": (add((1, 1, 1, 8)), X86, "add_s8_1x8_avx2", Refusal.SHAPES),
 }  # fmt: skip

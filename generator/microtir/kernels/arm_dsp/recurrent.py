@@ -120,10 +120,10 @@ class _OverTime:
     """Products of two neighbours, of all units in one call."""
 
     def kernel(self, node: Node) -> KernelDescription:
-        return _outputs_over_time(*_time_of(node))
+        return _over_time(*time_of(node))
 
     def instructions(self, node: Node) -> int:
-        terms, units, factor, zero_point = _time_of(node)
+        terms, units, factor, zero_point = time_of(node)
         values = _time_values(terms, units, factor, zero_point)
         turns = {"bne 1b": units, "bne 2b": units * number(values, "turns")}
         return printed(_TIME, values).instructions(turns)
@@ -134,7 +134,7 @@ _TIME = "kernels/svdf_time.j2"
 _PAIRS_PER_TURN, _PAIRS_AT_ONCE = 4, 16
 
 
-def _time_of(node: Node) -> tuple[int, int, QuantizedMultiplier, int]:
+def time_of(node: Node) -> tuple[int, int, QuantizedMultiplier, int]:
     """Return terms of a sum, units, and the factor and the zero point of outputs."""
     _, _, filters, length, units = recurrent.svdf_extents(node)
     factor, y = recurrent.svdf_params(node).time, node.outputs[0].type
@@ -158,14 +158,17 @@ def _time_values(
     }
 
 
-@made_once
-def _outputs_over_time(
-    terms: int, units: int, factor: QuantizedMultiplier, zero_point: int
-) -> KernelDescription:
-    """Add up products of int16 in 32 bits, which wrap, and rescale sums; as `OverTime` has it."""
+def outputs_over_time(
+    terms: int, units: int, factor: QuantizedMultiplier, zero_point: int, row: int, starts_of: int
+) -> tuple[tuple[ir.Buffer, ...], ir.Stmt]:
+    """Add up products of int16 in 32 bits, which wrap, and rescale sums; as `OverTime` has it.
+
+    A unit has so many terms, and weights that lie in a `row` of so many; starts are `starts_of`
+    units.
+    """
     features = te.placeholder((units * terms,), DType.INT16, "features")
-    weights = te.placeholder((units, terms), DType.INT16, "weights")
-    starts = te.placeholder((units,), DType.INT32, "starts")
+    weights = te.placeholder((units, row), DType.INT16, "weights")
+    starts = te.placeholder((starts_of,), DType.INT32, "starts")
     k = te.reduce_axis(0, terms, "k")
 
     def output(unit: te.Expr) -> te.Expr:
@@ -178,11 +181,18 @@ def _outputs_over_time(
 
     y = te.compute((units,), output, "y")
     params = tuple(tensor.buffer for tensor in (features, weights, starts, y))
+    return params, te.create_schedule(y).primfunc(name="outputs").body
+
+
+@made_once
+def _over_time(
+    terms: int, units: int, factor: QuantizedMultiplier, zero_point: int
+) -> KernelDescription:
+    params, body = outputs_over_time(terms, units, factor, zero_point, terms, units)
     name = f"time_{units}x{terms}_{factor.multiplier}_{-factor.shift}_{zero_point % 256}"
     return describe(
         name, (f"{units} sums of {terms} products of int16",), params, params[3:],
-        te.create_schedule(y).primfunc(name="outputs").body, _TIME,
-        _time_values(terms, units, factor, zero_point), stack_bytes=36,
+        body, _TIME, _time_values(terms, units, factor, zero_point), stack_bytes=36,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from microtir.kernels.arm_mve import (
     moves,
     pooling,
     reductions,
+    svdf,
 )
 from microtir.kernels.arm_mve.bilinear import BilinearVectors
 from microtir.kernels.arm_mve.depthwise_floats import DepthwiseFloats
@@ -48,6 +49,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     dense.Dense("dense_s16_2x4_mve_wide", DType.INT16, wide=True),
     matmul.Matmul(),
     lstm.Recurrent(),
+    svdf.Filters(),
     pool_runs.PoolRowsByRuns("pool_s8_1x16_mve_sums", pooling.VECTORS),
     pool_runs.PoolByRuns("pool_s8_1x16_mve", pooling.VECTORS),
     pooling.PoolVectors(),
