@@ -64,6 +64,9 @@ MUTANTS = {
         "dsp", ("dense",), f"{_KERNELS}/arm_dsp/dense.py",
         "return [*blocks, Block(outputs - 2, 1, 1)] if rest % 2 else blocks", "return blocks",
     ),
+    "the number of weights is added to half of the outputs": Mutant(
+        "dsp", ("wide_dense_row",), f"{_DSP}/dense.j2", "r7, lsl #8", "r7, lsl #7",
+    ),
     "weights of four bits are 4 less than they are stored": Mutant(
         "dsp", ("dense_s4_1x8_dsp",), f"{_DSP}/dense_nibbles.j2", "lsl r6, r6, #3",
         "lsl r6, r6, #2",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -71,7 +71,7 @@ from tests.support.svdf_cases import remembering
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
 PER_ELEMENTWISE, PER_EDGE, PER_ARITHMETIC = 120, 48, 72
 PER_SOFTMAX, PER_SVDF, PER_BLOCKS, PER_LSTM = 24, 10, 40, 16  # all are run
-PER_FLOATS, PER_SIGMOID, PER_RESIZED = 8, 40, 60
+PER_FLOATS, PER_SIGMOID, PER_RESIZED, PER_ROW = 8, 40, 60, 60
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -194,7 +194,20 @@ def wide_layers() -> list[DspCase]:
     makers = *image, lines, fully_connected
     drawn = [with_wide_weights(n, make(n)) for n in seeds(800, PER_IN_FLOAT) for make in makers]
     long = (convolution(n, sizes=LONG, pointwise=True) for n in seeds(850, 4))
-    return [*drawn, *map(with_wide_weights, range(4), long)]
+    rows = (with_wide_weights(n, single_row(n)) for n in seeds(860, PER_ROW))
+    return [*drawn, *map(with_wide_weights, range(4), long), *filter(has_few_outputs, rows)]
+
+
+def single_row(seed: int) -> DspCase:
+    """Draw a FULLY_CONNECTED of one row; layers of several rows do not stand for it."""
+    case = fully_connected(seed, (1,))
+    return replace(case, name=case.name.replace("dense", "dense_row"))
+
+
+def has_few_outputs(case: DspCase) -> bool:
+    """Whether a FULLY_CONNECTED has few outputs and reads words: its sums share a block."""
+    outputs, depth = case.graph.nodes[0].inputs[1].shape
+    return 2 <= outputs <= 7 and depth % 4 == 0
 
 
 def layers_in_float() -> list[DspCase]:

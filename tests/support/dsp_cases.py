@@ -288,15 +288,22 @@ def in_float_rescaling(case: DspCase, *, has_ties: bool = False) -> DspCase:
 
 
 def with_wide_weights(seed: int, case: DspCase) -> DspCase:
-    """Return a case of int8 whose weights are int8 and a number, as those with a zero point are."""
+    """Return a case of int8 whose weights are int8 and a number, as those with a zero point are.
+
+    The zero point of its input lies near the mean of the data: the number counts once for each
+    input, so that most outputs would be saturated otherwise, and a wrong sum would not be seen.
+    """
     node = case.graph.nodes[0]
     rng = np.random.default_rng([seed, 11])
-    x, w, *rest = node.inputs
+    drawn, w, *rest = node.inputs
     assert w.data is not None
+    middle = round(float(case.inputs[0].mean())) + int(rng.integers(-4, 5))
+    quant = graphs.quant(drawn.type.quant.scale, int(np.clip(middle, -128, 127)))
+    x = graphs.tensor(drawn.name, drawn.shape, drawn.dtype, quant)
     number = int(rng.choice([-128, -76, -1, 1, 90, 127]))
     values = np.clip(w.data.astype(np.int16), -127, 127) + number
     wide = Tensor(w.name, replace(w.type, dtype=DType.INT16), values.astype(np.int16))
-    graph = replace(case.graph, nodes=(replace(node, inputs=(x, wide, *rest)),))
+    graph = replace(case.graph, inputs=(x,), nodes=(replace(node, inputs=(x, wide, *rest)),))
     return DspCase(f"wide_{case.name}", graph, case.inputs)
 
 
