@@ -61,7 +61,7 @@ class _Replace(Rewriter):
 
 def replace_stmt(body: ir.Stmt, old: ir.Stmt, new: ir.Stmt) -> ir.Stmt:
     """Replace the statement `old` (by identity) in `body`; sequences are flattened."""
-    return _flat(_Replace(old, lambda _: new).stmt(body))
+    return _Flatten().stmt(_Replace(old, lambda _: new).stmt(body))
 
 
 class _Flatten(Rewriter):
@@ -73,10 +73,6 @@ class _Flatten(Rewriter):
 
     def expr(self, e: ir.Expr) -> ir.Expr:
         return e
-
-
-def _flat(body: ir.Stmt) -> ir.Stmt:
-    return _Flatten().stmt(body)
 
 
 def path_to(body: ir.Stmt, target: ir.Stmt) -> tuple[ir.Stmt, ...]:

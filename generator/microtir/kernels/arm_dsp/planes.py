@@ -158,7 +158,7 @@ class DepthwisePlanes(float_rescaling.FloatRescaling, DepthwiseKernel):
         """Return instructions from counts of the emulated Cortex-M4."""
         geometry = Geometry.of(node)
         split_rows = rows_split(geometry, calls) * split_cost(self._plane(node))
-        return split_rows + geometry.output.height * _row_cost(node)
+        return split_rows + geometry.output.height * instructions(Plane.of(Geometry.of(node)))
 
     def code_bytes(self, node: Node) -> int:
         return SPLIT_CODE + _code_bytes(Plane.of(Geometry.of(node)))
@@ -187,11 +187,6 @@ def rows_split(geometry: Geometry, calls: Calls) -> int:
 def split_cost(plane: Plane) -> int:
     """Return the instructions of splitting one row."""
     return plane.elements * 7 // 4 + plane.channels * 2 + 30
-
-
-def _row_cost(node: Node) -> int:
-    """Return the instructions of one output row."""
-    return instructions(Plane.of(Geometry.of(node)))
 
 
 def _code_bytes(plane: Plane) -> int:

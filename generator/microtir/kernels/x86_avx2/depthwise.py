@@ -215,11 +215,6 @@ class PackedDepthwise:
     rescaling: Rescaling
 
 
-def _channel_of(half: te.Expr, lane: te.Expr) -> te.Expr:
-    """Return which channel of a block a lane holds."""
-    return lane // 4 * LANES + half * 4 + lane % 4
-
-
 _ORDER = np.array([[lane // 4 * LANES + half * 4 + lane % 4 for lane in range(LANES)]
                    for half in range(_HALVES)])  # fmt: skip
 
@@ -324,7 +319,7 @@ def _meaning(grid: Grid, rescaling: Rescaling, params: tuple[ir.Buffer, ...]) ->
 
     def channel(row: te.Expr, pixel: te.Expr, block: te.Expr, half: te.Expr, lane: te.Expr
                 ) -> ir.Stmt:  # fmt: skip
-        inside = _channel_of(half, lane)
+        inside = lane // 4 * LANES + half * 4 + lane % 4
         first = te.minimum(block * _BLOCK, firsts[-1])
         source = row * grid.row_step + pixel * grid.step + first + inside
         target = row * grid.output_row + pixel * grid.channels + first + inside

@@ -96,7 +96,7 @@ def hybrid(
     of = scales(low, high, asymmetric=op.asymmetric)
     sums = _sums(node, x.reshape(len(low), -1) - of.zero_point[:, None], weights)
     by_part = sums.reshape(len(low), -1, sums.shape[-1])
-    part, channel = of.scale[:, None, None], _channel_scales(node)
+    part, channel = of.scale[:, None, None], np.array(node.inputs[1].type.quant.scales, _F32)
     scaled = by_part * channel * part if op.by_channel_first else by_part * (part * channel)
     if bias is not None:
         scaled = scaled + bias.astype(_F32)
@@ -118,7 +118,3 @@ def _sums(node: Node, centred: Array, weights: Array) -> npt.NDArray[np.float32]
     )
     assert isinstance(result, np.ndarray)
     return result
-
-
-def _channel_scales(node: Node) -> npt.NDArray[np.float32]:
-    return np.array(node.inputs[1].type.quant.scales, _F32)

@@ -71,7 +71,7 @@ class _Simplifier(ExprSimplifier):
         return ir.For(s.var, start, stop, body, s.kind)
 
     def _once(self, var: ir.Var, value: ir.Expr, body: ir.Stmt) -> ir.Stmt:
-        if _reads_memory(value):
+        if visitor.buffers_read(value):
             # The body may store to what the start was loaded from: it is evaluated before.
             with self.facts.let(var, value):
                 return ir.Let(var, value, self.stmt(body))
@@ -118,10 +118,6 @@ class _Simplifier(ExprSimplifier):
 def _changes_nothing(s: ir.Stmt) -> bool:
     """Return whether a store writes back what it has just read."""
     return isinstance(s, ir.Store) and s.value == ir.Load(s.buffer, s.indices)
-
-
-def _reads_memory(e: ir.Expr) -> bool:
-    return bool(visitor.buffers_read(e))
 
 
 def _is_unchanged(parts: list[ir.Stmt], old: tuple[ir.Stmt, ...]) -> bool:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from microtir.config.processing import ELEMENTWISE, GIVEN, Processing, ProcessingStep, StepKind
 from microtir.dtype import DType
 from microtir.errors import ConfigError
-from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
+from microtir.graph.ir import Graph, Quantization, Tensor, TensorType
 from microtir.graph.rewriting import Keeps, named_apart, substitute
 from microtir.operators.conversion.definition import CastTo, Quantize
 from microtir.operators.movement.definition import Transpose
@@ -41,7 +41,7 @@ class Prepend:
             inside = replace(wanted, name=f"{wanted.name}/prepended")
             chain = _chain(graph, wanted, processing)
             nodes = [substitute(node, {wanted: inside}) for node in graph.nodes]
-            steps = _named(chain.nodes, inside)
+            steps = (*chain.nodes[:-1], replace(chain.nodes[-1], outputs=(inside,)))
             first_input = chain.nodes[0].inputs[0]
             graph = replace(
                 graph,
@@ -50,10 +50,6 @@ class Prepend:
                 nodes=(*steps, *nodes),
             )
         return named_apart(graph) if self.asked else graph
-
-
-def _named(nodes: Sequence[Node], last: Tensor) -> tuple[Node, ...]:
-    return (*nodes[:-1], replace(nodes[-1], outputs=(last,)))
 
 
 def _chain(graph: Graph, wanted: Tensor, processing: Processing) -> Chain:
