@@ -18,11 +18,10 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve import copying
-from microtir.kernels.c_blocks import convolution, dense, kernel_list
+from microtir.kernels.c_blocks import convolution, dense, matmul
 from microtir.kernels.c_blocks.finish import Activate
 from microtir.kernels.c_blocks.kernels import Block, BlockSize
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.kernel import passes_constants
 from microtir.kernels.common.runs import turns_of
 from microtir.measure.printed import Printed, printed
 from microtir.operators.common.attributes import Activation
@@ -237,13 +236,13 @@ def size_refusal(*distances: int) -> Refusal | None:
     return Refusal.SIZES if max(distances) * WORD > LARGEST else None
 
 
-class FloatConvolution(kernel_list.Convolution):
+class FloatConvolution(convolution.Convolution):
     """Blocks of four pixels by four channels."""
 
     needs = Feature.MVE_FLOAT
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, _FORM, _CYCLES, passes_constants, dtype=DType.FLOAT32)
+        super().__init__(name, _FORM, _CYCLES, dtype=DType.FLOAT32)
         self.needs = Feature.MVE_FLOAT
 
     def reject(self, node: Node) -> Refusal | None:
@@ -259,12 +258,12 @@ class FloatConvolution(kernel_list.Convolution):
         return size_refusal(most, 4 * channels)
 
 
-class FloatDense(kernel_list.Dense):
+class FloatDense(dense.Dense):
     """Blocks of one row by up to 24 outputs."""
 
     def __init__(self, name: str) -> None:
         form = dense.Form(native=_NATIVE)
-        super().__init__(name, _CYCLES, passes_constants, dtype=DType.FLOAT32, form=form)
+        super().__init__(name, form, _CYCLES, dtype=DType.FLOAT32)
         self.needs = Feature.MVE_FLOAT
 
     def reject(self, node: Node) -> Refusal | None:
@@ -275,11 +274,11 @@ class FloatDense(kernel_list.Dense):
         return reason or size_refusal(*node.inputs[1].shape)
 
 
-class FloatMatmul(kernel_list.Matmul):
+class FloatMatmul(matmul.Matmul):
     """Blocks of four rows by four columns, both where they lie."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, _FORM, _CYCLES)
+        super().__init__(name, _FORM, _CYCLES, dtype=DType.FLOAT32)
         self.needs = Feature.MVE_FLOAT
 
     def reject(self, node: Node) -> Refusal | None:

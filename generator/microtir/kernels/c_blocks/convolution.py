@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.c_blocks.blocks import WindowedBlocks
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import Block, BlockSize, Spread, product
@@ -32,6 +32,7 @@ from microtir.kernels.common.macro_kernel import (
     all_blocks,
     pixel_loops,
 )
+from microtir.kernels.common.phase_kernel import PhaseKernel
 from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.runs import Runs, turns_of
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
@@ -154,14 +155,6 @@ def _shape_refusal(node: Node) -> Refusal | None:
     return refusals.mixed_refusal(node) if are_alone else None
 
 
-def refusal(node: Node, dtype: DType) -> Refusal | None:
-    """Return what speaks against it.
-
-    Data of a type over one image; factors of integers that fit the short requantisation.
-    """
-    return refusals.type_refusal(node, dtype) or _refusal(node)
-
-
 @made_once.of_node
 def _refusal(node: Node) -> Refusal | None:
     reason = _shape_refusal(node)
@@ -182,62 +175,72 @@ def _blocks(node: Node, block: Block, *, by_rows: bool = False) -> list[tuple[in
     return all_blocks(geometry.output, calls, _counts(block), spans_rows=spans_rows)
 
 
-def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
-    """Return the instructions, from counts of emulated Cortex-M3 and M4."""
-    block, runs = _block(node, form), _runs(node, form)
-    channels = block.channels
-    finish = _finish(node, form)
-    turns = len(_starts(node, block))
-    total = bordered_rows.copy_cost(node, by_rows=by_rows, copied=_copied(node, block))
-    for count, pixels in _blocks(node, block, by_rows=by_rows):
+class Convolution(WindowedBlocks[Form], PhaseKernel):
+    """Pixels by output channels."""
+
+    operators = (Conv2D, DepthwiseConv2D)
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it.
+
+        Data of a type over one image; factors of integers that fit the short requantisation.
+        """
+        return refusals.type_refusal(node, self.dtype) or _refusal(node)
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Return the instructions, from counts of emulated Cortex-M3 and M4."""
+        by_rows = calls.rows > 0
+        block, runs = _block(node, self.form), _runs(node, self.form)
+        channels = block.channels
+        finish = _finish(node, self.form)
+        turns = len(_starts(node, block))
+        total = bordered_rows.copy_cost(node, by_rows=by_rows, copied=_copied(node, block))
+        for count, pixels in _blocks(node, block, by_rows=by_rows):
+            if block.native is not None:
+                size = _size(node, self.form, runs, pixels)
+                total += count * (block.native.instructions(size) + _CALL)
+                continue
+            products = runs.taps * (pixels * channels * finish[0].per_product + pixels + channels)
+            repeats = runs.length > block.turn
+            loops = repeats * runs.taps * 8 // block.turn + runs.rows * runs.parts * 8
+            outputs = channels * (4 + pixels * finish[0].instructions)
+            total += count * (turns * (products + loops + outputs + 20) + 20)
+        return total
+
+    def code_bytes(self, node: Node) -> int:
+        """Return the bytes of the kernels; other layers may use the same."""
+        block, runs = _block(node, self.form), _runs(node, self.form)
+        finish = _finish(node, self.form)
+        printed = min(block.turn + runs.length % block.turn, runs.length)
+        size = 0
         if block.native is not None:
-            size = _size(node, form, runs, pixels)
-            total += count * (block.native.instructions(size) + _CALL)
-            continue
-        products = runs.taps * (pixels * channels * finish[0].per_product + pixels + channels)
-        repeats = runs.length > block.turn
-        loops = repeats * runs.taps * 8 // block.turn + runs.rows * runs.parts * 8
-        outputs = channels * (4 + pixels * finish[0].instructions)
-        total += count * (turns * (products + loops + outputs + 20) + 20)
-    return total
+            counts = {pixels for _, pixels in _blocks(node, block)}
+            return sum(block.native.code_bytes(_size(node, self.form, runs, n)) for n in counts)
+        for _, pixels in _blocks(node, block):
+            sums = pixels * block.channels
+            products = printed * (sums * finish[0].per_product + pixels + block.channels)
+            size += 4 * (products + sums * finish[0].instructions) + 120
+        return size
 
+    def packed_bytes(self, node: Node) -> int:
+        """Return the bytes of the constants."""
+        packed = _packed(node, self.form)
+        return packing.bytes_of(packed.weights, packed.table)
 
-def code_bytes(node: Node, form: Form = FAST) -> int:
-    """Return the bytes of the kernels; other layers may use the same."""
-    block, runs = _block(node, form), _runs(node, form)
-    finish = _finish(node, form)
-    printed = min(block.turn + runs.length % block.turn, runs.length)
-    size = 0
-    if block.native is not None:
-        counts = {pixels for _, pixels in _blocks(node, block)}
-        return sum(block.native.code_bytes(_size(node, form, runs, n)) for n in counts)
-    for _, pixels in _blocks(node, block):
-        sums = pixels * block.channels
-        products = printed * (sums * finish[0].per_product + pixels + block.channels)
-        size += 4 * (products + sums * finish[0].instructions) + 120
-    return size
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Emit the layer function: blocks of pixels, then what is left of a row or a line."""
+        x, sink = layer.input_rows(0), Nhwc(layer.output_rows())
+        source = _source(layer.node, self.form, x, is_line=sink.is_line)
+        rows = layer.y0, layer.y1
+        body = _loops(layer.node, self.form, rows, source, sink)
+        return layer.function(name, source.scratch, body)
 
-
-def packed_bytes(node: Node, form: Form = FAST) -> int:
-    """Return the bytes of the constants."""
-    packed = _packed(node, form)
-    return packing.bytes_of(packed.weights, packed.table)
-
-
-def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
-    """Emit the layer function: blocks of pixels, then those that are left of a row or a line."""
-    x, sink = layer.input_rows(0), Nhwc(layer.output_rows())
-    source = _source(layer.node, form, x, is_line=sink.is_line)
-    rows = layer.y0, layer.y1
-    return layer.function(name, source.scratch, _loops(layer.node, form, rows, source, sink))
-
-
-def phase_loops(phase: Phase, form: Form, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
-    """Emit the loops over the pixels of a phase of a transposed convolution."""
-    node, sink = phase.node, SpreadPixels(y, phase)
-    source = _source(node, form, x, is_line=False, scratch=scratch)
-    rows = 0, Geometry.of(node).output.height
-    return _loops(node, form, rows, source, sink, phase.step)
+    def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
+        """Emit the loops over the pixels of a phase of a transposed convolution."""
+        node, sink = phase.node, SpreadPixels(y, phase)
+        source = _source(node, self.form, x, is_line=False, scratch=scratch)
+        rows = 0, Geometry.of(node).output.height
+        return _loops(node, self.form, rows, source, sink, phase.step)
 
 
 def _source(

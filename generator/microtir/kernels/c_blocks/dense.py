@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.c_blocks.blocks import Blocks
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernels import Block, BlockSize, Native, product
 from microtir.kernels.common import dense, made_once, refusals, statements
@@ -16,7 +16,7 @@ from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.packing import channel_bytes, constant
 from microtir.kernels.common.runs import Runs, turns_of
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
-from microtir.plan.ir import Refusal
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
 _MOST = 8  # outputs whose sums stay in registers
@@ -54,14 +54,6 @@ def _finish(node: Node, form: Form = PLAIN) -> tuple[Finish, Table | None] | Non
     return Activate(table is not None, op.activation, form.no_fp_contract), table
 
 
-def refusal(node: Node, dtype: DType) -> Refusal | None:
-    """Return what speaks against it: a type, factors that fit the short requantisation."""
-    reason = refusals.type_refusal(node, dtype)
-    if reason is not None:
-        return reason
-    return Refusal.FORM if _finish(node) is None else None
-
-
 def _turn_cost(inputs: int, per_pass: int, finish: Finish) -> int:
     """Return the instructions of one pass over the inputs."""
     products = per_pass * (1 + finish.per_product)
@@ -92,48 +84,58 @@ def _native_cost(node: Node, per_pass: int, finish: Finish, native: Native) -> i
     return native.instructions(_size(node, per_pass, finish, native))
 
 
-def cost(node: Node, form: Form = PLAIN) -> int:
-    """Return the instructions, from counts of emulated Cortex-M3 and M4."""
-    finish, _ = refusals.asked(_finish(node, form))
-    outputs, inputs = node.inputs[1].shape
-    per_pass = _outputs_per_pass(node, finish, form)
-    if form.native is not None:
-        native = _native_cost(node, per_pass, finish, form.native)
-        return dense.rows_of(node) * (native + _CALL)
-    row = len(turns_of(outputs, per_pass)) * _turn_cost(inputs, per_pass, finish) + 30
-    return dense.rows_of(node) * row
+class Dense(Blocks[Form]):
+    """Several outputs for each pass over the inputs."""
 
+    operators = (FullyConnected,)
+    rescales_in_float = True
 
-def code_bytes(node: Node, form: Form = PLAIN) -> int:
-    """Return the bytes of the kernel; other layers may use the same."""
-    finish, _ = refusals.asked(_finish(node, form))
-    per_pass = _outputs_per_pass(node, finish, form)
-    if form.native is not None:
-        return form.native.code_bytes(_size(node, per_pass, finish, form.native))
-    products = per_pass * (1 + finish.per_product) + 1
-    return 4 * (_TURN * products + per_pass * finish.instructions) + 120
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: a type, factors that fit the short requantisation."""
+        reason = refusals.type_refusal(node, self.dtype)
+        return Refusal.FORM if reason is None and _finish(node) is None else reason
 
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Return the instructions, from counts of emulated Cortex-M3 and M4."""
+        finish, _ = refusals.asked(_finish(node, self.form))
+        outputs, inputs = node.inputs[1].shape
+        per_pass = _outputs_per_pass(node, finish, self.form)
+        if self.form.native is not None:
+            native = _native_cost(node, per_pass, finish, self.form.native)
+            return dense.rows_of(node) * (native + _CALL)
+        row = len(turns_of(outputs, per_pass)) * _turn_cost(inputs, per_pass, finish) + 30
+        return dense.rows_of(node) * row
 
-def packed_bytes(node: Node, form: Form = PLAIN) -> int:
-    """Return the bytes of the constants."""
-    (finish, table), (outputs, inputs) = refusals.asked(_finish(node, form)), node.inputs[1].shape
-    words = 0 if table is None else table.shape[1]
-    weights = inputs * node.inputs[1].dtype.bytes
-    return channel_bytes(outputs, _outputs_per_pass(node, finish, form), weights, words)
+    def code_bytes(self, node: Node) -> int:
+        """Return the bytes of the kernel; other layers may use the same."""
+        finish, _ = refusals.asked(_finish(node, self.form))
+        per_pass = _outputs_per_pass(node, finish, self.form)
+        if self.form.native is not None:
+            return self.form.native.code_bytes(_size(node, per_pass, finish, self.form.native))
+        products = per_pass * (1 + finish.per_product) + 1
+        return 4 * (_TURN * products + per_pass * finish.instructions) + 120
 
+    def packed_bytes(self, node: Node) -> int:
+        """Return the bytes of the constants."""
+        finish, table = refusals.asked(_finish(node, self.form))
+        outputs, inputs = node.inputs[1].shape
+        words = 0 if table is None else table.shape[1]
+        weights = inputs * node.inputs[1].dtype.bytes
+        return channel_bytes(outputs, _outputs_per_pass(node, finish, self.form), weights, words)
 
-def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
-    """Return the layer function: one call of the kernel for each row of inputs."""
-    (finish, table), matrix = refusals.asked(_finish(layer.node, form)), layer.data(1)
-    outputs, inputs = matrix.shape
-    per_pass = _outputs_per_pass(layer.node, finish, form)
-    starts = turns_of(outputs, per_pass)
-    order = [start + n for start in starts for n in range(per_pass)]
-    turns = matrix[order].reshape(len(starts), per_pass, inputs).transpose(0, 2, 1)
-    weights = constant("weights", turns.reshape(len(starts), 1, 1, -1))
-    constants = () if table is None else (statements.at(constant("constants", table[order]), 0, 0),)
-    size = _size(layer.node, per_pass, finish, form.native)
-    kernel = product(size.block, size.runs, outputs, finish)
-    operands = statements.at(weights, 0, 0, 0, 0), *constants
-    tile = Tile((Count(1, "row"),), (Product(lambda _rows: kernel, operands),))
-    return dense.dense_rows(layer, name, tile)
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: one call of the kernel for each row of inputs."""
+        (finish, table), matrix = refusals.asked(_finish(layer.node, self.form)), layer.data(1)
+        outputs, inputs = matrix.shape
+        per_pass = _outputs_per_pass(layer.node, finish, self.form)
+        starts = turns_of(outputs, per_pass)
+        order = [start + n for start in starts for n in range(per_pass)]
+        turns = matrix[order].reshape(len(starts), per_pass, inputs).transpose(0, 2, 1)
+        weights = constant("weights", turns.reshape(len(starts), 1, 1, -1))
+        operands = [statements.at(weights, 0, 0, 0, 0)]
+        if table is not None:
+            operands.append(statements.at(constant("constants", table[order]), 0, 0))
+        size = _size(layer.node, per_pass, finish, self.form.native)
+        kernel = product(size.block, size.runs, outputs, finish)
+        tile = Tile((Count(1, "row"),), (Product(lambda _rows: kernel, tuple(operands)),))
+        return dense.dense_rows(layer, name, tile)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.c_blocks.blocks import WindowedBlocks
 from microtir.kernels.c_blocks.convolution import finish_of
 from microtir.kernels.c_blocks.finish import Finish, Table
 from microtir.kernels.c_blocks.kernel import copy
@@ -15,7 +15,8 @@ from microtir.kernels.common.bordered_rows import copy_cost, window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
-from microtir.plan.ir import Refusal
+from microtir.operators.convolution.definition import DepthwiseConv2D
+from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
@@ -65,11 +66,6 @@ def _shape_refusal(node: Node) -> Refusal | None:
     return reason
 
 
-def refusal(node: Node, dtype: DType) -> Refusal | None:
-    """Return what speaks against it: a type, factors that fit the short requantisation."""
-    return refusals.type_refusal(node, dtype) or _refusal(node)
-
-
 @made_once.of_node
 def _refusal(node: Node) -> Refusal | None:
     reason = _shape_refusal(node)
@@ -110,47 +106,53 @@ def _pixels(node: Node, finish: Finish, form: Form) -> int:
     return min(range(1, min(most, width) + 1), key=row)
 
 
-def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
-    """Return the instructions, from counts of emulated Cortex-M3 and M4."""
-    geometry, (finish, _) = Geometry.of(node), refusals.asked(_finish(node, form))
-    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, finish, form)
-    blocks, rest = divmod(geometry.output.width, pixels)
-    row = blocks * _row_cost(taps, pixels, finish)
-    row += _row_cost(taps, rest, finish) if rest else 0
-    return geometry.output.height * row * geometry.output.channels + copy_cost(
-        node, by_rows=by_rows
-    )
+class Depthwise(WindowedBlocks[Form]):
+    """Pixels of a channel, whose windows share weights and elements."""
 
+    operators = (DepthwiseConv2D,)
 
-def code_bytes(node: Node, form: Form = FAST) -> int:
-    """Return the bytes of the kernels; other layers may use the same."""
-    geometry, (finish, _) = Geometry.of(node), refusals.asked(_finish(node, form))
-    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, finish, form)
-    rest = geometry.output.width % pixels
-    return sum(4 * _row_cost(taps, n, finish) + 60 for n in (pixels, rest) if n)
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: a type, factors that fit the short requantisation."""
+        return refusals.type_refusal(node, self.dtype) or _refusal(node)
 
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Return the instructions, from counts of emulated Cortex-M3 and M4."""
+        geometry, (finish, _) = Geometry.of(node), refusals.asked(_finish(node, self.form))
+        taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, finish, self.form)
+        blocks, rest = divmod(geometry.output.width, pixels)
+        row = blocks * _row_cost(taps, pixels, finish)
+        row += _row_cost(taps, rest, finish) if rest else 0
+        return geometry.output.height * row * geometry.output.channels + copy_cost(
+            node, by_rows=calls.rows > 0
+        )
 
-def packed_bytes(node: Node, form: Form = FAST) -> int:
-    """Return the bytes of the constants."""
-    _, table = refusals.asked(_finish(node, form))
-    return node.inputs[1].type.bytes + (0 if table is None else table.nbytes)
+    def code_bytes(self, node: Node) -> int:
+        """Return the bytes of the kernels; other layers may use the same."""
+        geometry, (finish, _) = Geometry.of(node), refusals.asked(_finish(node, self.form))
+        taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, finish, self.form)
+        rest = geometry.output.width % pixels
+        return sum(4 * _row_cost(taps, n, finish) + 60 for n in (pixels, rest) if n)
 
+    def packed_bytes(self, node: Node) -> int:
+        """Return the bytes of the constants."""
+        _, table = refusals.asked(_finish(node, self.form))
+        return node.inputs[1].type.bytes + (0 if table is None else table.nbytes)
 
-def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
-    """Emit the layer function: blocks of pixels of each row, then those that are left."""
-    node, geometry = layer.node, Geometry.of(layer.node)
-    finish, rows = refusals.asked(_finish(node, form))
-    weights = packing.constant("weights", _weights(node))
-    table = () if rows is None else (statements.at(packing.constant("constants", rows), 0, 0),)
-    x, channels = layer.input_rows(0), geometry.image.channels
-    source = window_rows(x, geometry, lambda size: copy(size, finish.element, form.copied))
-    taps = _taps(geometry, source.row_step)
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Emit the layer function: blocks of pixels of each row, then those that are left."""
+        node, geometry = layer.node, Geometry.of(layer.node)
+        finish, rows = refusals.asked(_finish(node, self.form))
+        weights = packing.constant("weights", _weights(node))
+        table = () if rows is None else (statements.at(packing.constant("constants", rows), 0, 0),)
+        x, channels = layer.input_rows(0), geometry.image.channels
+        source = window_rows(x, geometry, lambda size: copy(size, finish.element, self.form.copied))
+        taps = _taps(geometry, source.row_step)
 
-    def kernel(pixels: int) -> KernelDescription:
-        rolled = taps.count > _UNROLLED
-        return depthwise(pixels, taps, channels, finish, rolled=rolled, in_turn=form.in_turn)
+        def kernel(pixels: int) -> KernelDescription:
+            rolled, in_turn = taps.count > _UNROLLED, self.form.in_turn
+            return depthwise(pixels, taps, channels, finish, rolled=rolled, in_turn=in_turn)
 
-    counts = (Count(_pixels(node, finish, form), "block", unit=1),)
-    tile = Tile(counts, (Product(kernel, (statements.at(weights, 0, 0, 0), *table)),))
-    width = geometry.output.width
-    return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
+        counts = (Count(_pixels(node, finish, self.form), "block", unit=1),)
+        tile = Tile(counts, (Product(kernel, (statements.at(weights, 0, 0, 0), *table)),))
+        width = geometry.output.width
+        return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))

@@ -17,6 +17,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks import convolution, finish
+from microtir.kernels.c_blocks.blocks import Blocks, Suits
 from microtir.kernels.c_blocks.winograd_kernels import (
     PLACES,
     TRANSFORMS,
@@ -27,12 +28,14 @@ from microtir.kernels.c_blocks.winograd_kernels import (
 )
 from microtir.kernels.common import gather, made_once, micro_kernel, packing, requantise, winograd
 from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Pixel, cut, over_row, over_rows
 from microtir.kernels.common.refusals import asked
 from microtir.kernels.common.runs import turns_of
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
 from microtir.kernels.common.winograd import COLUMNS, OUTPUTS, PIXELS, POSITIONS, SIDE, TAPS
+from microtir.operators.convolution.definition import Conv2D
 from microtir.plan.ir import IN_ONE_CALL, Calls, Refusal
 from microtir.tir import ir
 
@@ -122,47 +125,6 @@ def _finish(node: Node) -> tuple[finish.Requantise, finish.Table] | None:
 
 def _known(node: Node) -> tuple[finish.Requantise, finish.Table]:
     return asked(_finish(node))
-
-
-def refusal(node: Node, form: Form) -> Refusal | None:
-    """Return what speaks against it.
-
-    Int8 over one image, 3x3 taps beside each other, outputs for each pixel, whole tiles.
-    """
-    reason = winograd.window_refusal(node)
-    if reason is not None:
-        return reason
-    geometry = Geometry.of(node)
-    image, output = geometry.image, geometry.output
-    if image.channels < winograd.LEAST_CHANNELS or output.channels < max(form.block.channels, 2):
-        return Refusal.FEW_CHANNELS
-    if output.width < PIXELS:
-        return Refusal.SIZES
-    if not winograd.fits(winograd.transformed(_matrix(node))):
-        return Refusal.SUMS
-    return Refusal.FORM if _finish(node) is None else None
-
-
-def scratch_bytes(node: Node, form: Form) -> int:
-    """Return the bytes of the windows of four tiles, and of their transforms."""
-    return Geometry.of(node).image.channels * (PLACES + TRANSFORMS) * form.block.lane.bytes
-
-
-def weight_bytes(node: Node, form: Form) -> int:
-    """Return the bytes of transformed weights, and of what requantisation needs."""
-    geometry, per_turn = Geometry.of(node), form.block.channels
-    turns = len(turns_of(geometry.output.channels, per_turn))
-    weights = POSITIONS * geometry.image.channels * DType.INT16.bytes
-    return turns * per_turn * (weights + requantise.WORDS * _WORD)
-
-
-def emit(layer: Layer, name: str, form: Form) -> ir.PrimFunc:
-    """Emit the layer function: two output rows at a time, four tiles beside each other."""
-    steps = _Steps(layer, form.block)
-    width = steps.geometry.output.width
-    y0, y1 = (te.as_expr(y, DType.INT32) for y in (layer.y0, layer.y1))
-    rows = over_rows(y0, y1, OUTPUTS, lambda row: over_row(row, width, _COUNTS, steps.block))
-    return layer.function(name, steps.scratch, rows)
 
 
 class _Steps:
@@ -269,18 +231,6 @@ def _blocks(node: Node, calls: Calls) -> tuple[int, int]:
     return rows * of_row, of_row
 
 
-def cost(node: Node, form: Form, calls: Calls) -> int:
-    """Return the instructions of all calls, as planning compares them."""
-    return round(_total(node, form.block, form.instructions, calls) * form.told / 100)
-
-
-def cycles_of(node: Node, form: Form, instructions: int) -> int:
-    """Return the cycles of so many instructions, by the share of each part."""
-    counted = _total(node, form.block, form.instructions, IN_ONE_CALL) * form.told
-    waited = _total(node, form.block, form.cycles, IN_ONE_CALL) * form.told_cycles
-    return round(instructions * waited / counted)
-
-
 def _total(node: Node, block: Block, prices: Prices, calls: Calls) -> float:
     geometry, rescaling = Geometry.of(node), _known(node)[0].rescaling
     output, channels = geometry.output, geometry.image.channels
@@ -298,3 +248,66 @@ def _total(node: Node, block: Block, prices: Prices, calls: Calls) -> float:
         + blocks * turns * (prices.turn + POSITIONS * position)
         + written * turns * block.channels * of_output
     )
+
+
+class Winograd(Blocks[Form]):
+    """Tiles of two rows by two columns, whose weights were transformed offline."""
+
+    operators = (Conv2D,)
+    rescales_in_float = True
+    depends_on_calls = True
+
+    def __init__(self, name: str, form: Form, suits: Suits) -> None:
+        super().__init__(name, form, Kernel.cycles, suits)
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it.
+
+        Int8 over one image, 3x3 taps beside each other, outputs for each pixel, whole tiles.
+        """
+        reason = winograd.window_refusal(node)
+        if reason is not None:
+            return reason
+        image, output = Geometry.of(node).image, Geometry.of(node).output
+        least = max(self.form.block.channels, 2)
+        if image.channels < winograd.LEAST_CHANNELS or output.channels < least:
+            return Refusal.FEW_CHANNELS
+        if output.width < PIXELS:
+            return Refusal.SIZES
+        if not winograd.fits(winograd.transformed(_matrix(node))):
+            return Refusal.SUMS
+        return Refusal.FORM if _finish(node) is None else None
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """Return the bytes of the windows of four tiles, and of their transforms."""
+        return Geometry.of(node).image.channels * (PLACES + TRANSFORMS) * self.form.block.lane.bytes
+
+    def weight_bytes(self, node: Node) -> int:
+        """Return the bytes of transformed weights, and of what requantisation needs."""
+        geometry, per_turn = Geometry.of(node), self.form.block.channels
+        turns = len(turns_of(geometry.output.channels, per_turn))
+        weights = POSITIONS * geometry.image.channels * DType.INT16.bytes
+        return turns * per_turn * (weights + requantise.WORDS * _WORD)
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Return the instructions of all calls, as planning compares them."""
+        form = self.form
+        return round(_total(node, form.block, form.instructions, calls) * form.told / 100)
+
+    def cycles_of(self, node: Node, instructions: int) -> int:
+        """Return the cycles of so many instructions, by the share of each part."""
+        form = self.form
+        counted = _total(node, form.block, form.instructions, IN_ONE_CALL) * form.told
+        waited = _total(node, form.block, form.cycles, IN_ONE_CALL) * form.told_cycles
+        return round(instructions * waited / counted)
+
+    def code_bytes(self, _node: Node) -> int:
+        return self.form.code
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Emit the layer function: two output rows at a time, four tiles beside each other."""
+        steps = _Steps(layer, self.form.block)
+        width = steps.geometry.output.width
+        y0, y1 = (te.as_expr(y, DType.INT32) for y in (layer.y0, layer.y1))
+        rows = over_rows(y0, y1, OUTPUTS, lambda row: over_row(row, width, _COUNTS, steps.block))
+        return layer.function(name, steps.scratch, rows)

@@ -35,10 +35,10 @@ def _multiplies(target: Target) -> bool:
 
 
 KERNELS: tuple[Kernel, ...] = (
-    kernel_list.Convolution("conv_s8_4x4_zbb", _WIDE, 126, _has_zbb),
-    kernel_list.Convolution("conv_s8_4x2_zbb_compact", _COMPACT, 126, _has_zbb),
-    kernel_list.Winograd("conv_s8_16x4_zbb_winograd", _WINOGRAD, _multiplies),
-    kernel_list.Depthwise("dwconv_s8_6x1_zbb", _DEPTHWISE, 123, _has_zbb),
-    kernel_list.Dense("dense_s8_1x8_zbb", 121, _has_zbb, form=_DENSE),
+    convolution.Convolution("conv_s8_4x4_zbb", _WIDE, 126, _has_zbb),
+    convolution.Convolution("conv_s8_4x2_zbb_compact", _COMPACT, 126, _has_zbb),
+    winograd.Winograd("conv_s8_16x4_zbb_winograd", _WINOGRAD, _multiplies),
+    depthwise.Depthwise("dwconv_s8_6x1_zbb", _DEPTHWISE, 123, _has_zbb),
+    dense.Dense("dense_s8_1x8_zbb", _DENSE, 121, _has_zbb),
     *(rectified.Rectified(record) for record in OPERATORS if record.op in rectified.OPERATORS),
 )
