@@ -345,6 +345,13 @@ MUTANTS = {
     "newest features of later filters lie where others do": Mutant(
         "mve", ("remembering",), f"{_MVE}/svdf_memory.j2", "lsl r6, r6, #3", "lsl r6, r6, #2",
     ),
+    "the inverse root of 1 is that of 2": Mutant(
+        "mve", ("normalised",), f"{_MVE}/normalise.j2", "mov r4, #2", "mov r4, #1",
+    ),
+    "quotients by large roots round halves up": Mutant(
+        "mve", ("normalised",), f"{_MVE}/normalise.j2", "vadd.i32 {{ value }}, {{ value }}, q3",
+        "nop",
+    ),
     "the last inputs of a gate are those behind": Mutant(
         "dsp", ("gated",), f"{_DSP}/lstm_sums.j2", "ldr r9, [lr, #-{{ back }}]", "ldr r9, [lr]",
     ),

@@ -61,7 +61,7 @@ from tests.support.kernel_cases import TARGETS, found
 from tests.support.lstm_cases import gated
 from tests.support.moving_cases import moving
 from tests.support.program_text import program_text
-from tests.support.reduced_cases import reduced, softmaxed
+from tests.support.reduced_cases import normalised, reduced, softmaxed
 from tests.support.remainders import thinned
 from tests.support.resize_cases import resized
 from tests.support.seeds import is_soak, seeds
@@ -71,7 +71,7 @@ from tests.support.svdf_cases import remembering
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
 PER_ELEMENTWISE, PER_EDGE, PER_ARITHMETIC = 120, 48, 72
 PER_SOFTMAX, PER_SVDF, PER_BLOCKS, PER_LSTM = 24, 10, 40, 16  # all are run
-PER_FLOATS, PER_SIGMOID, PER_RESIZED, PER_ROW = 8, 40, 60, 60
+PER_FLOATS, PER_SIGMOID, PER_RESIZED, PER_ROW, PER_NORMALISED = 8, 40, 60, 60, 12
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -138,7 +138,7 @@ CORES = {
         "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
         "lanes_s8_1x16_mve": 48, "arithmetic_s8_1x4_mve": 40,
-        "softmax_s8_1x4_mve": 20, "svdf_s8_1x4_mve": 10,
+        "softmax_s8_1x4_mve": 20, "svdf_s8_1x4_mve": 10, "l2norm_s8_1x8_mve": 12,
         "quantize_f32_1x4_mve": 9, "dequantize_f32_1x4_mve": 5,
         "matmul_s8_2x4_mve": 10, "lstm_s8_1x4_mve": 12, "bilinear_s8_1x8_mve": 14,
         "conv_f32_4x4_mve": 9, "dwconv_f32_6x4_mve": 6, "tconv_f32_4x4_mve": 3,
@@ -183,7 +183,7 @@ def layers() -> list[DspCase]:
         ]
     )
     remembered = list(map(remembering, seeds(0, PER_SVDF)))
-    softmaxes = map(softmaxed, seeds(0, PER_SOFTMAX))
+    softmaxes = [*map(softmaxed, seeds(0, PER_SOFTMAX)), *map(normalised, seeds(0, PER_NORMALISED))]
     remembered += map(gated, seeds(0, PER_LSTM))
     return [*alone, *map(framed, seeds(700, 8)), *softmaxes, *remembered]
 

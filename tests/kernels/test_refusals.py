@@ -95,6 +95,8 @@ CASES = {
                           Refusal.TYPES),
     "features that become larger": (generate("SVDF", 303, "int8").graph().nodes[0], M55,
                                     "svdf_s8_1x4_mve", Refusal.FORM),
+    "rows of floats": (generate("L2_NORMALIZATION", 0, "float32").graph().nodes[0], M55,
+                       "l2norm_s8_1x8_mve", Refusal.TYPES),
     "thirds of uint8": (image(3), M55, "bilinear_s8_1x8_mve", Refusal.FORM),
     "a broadcast": (add((1, 1, 1, 8)), X86, "add_s8_1x8_avx2", Refusal.SHAPES),
 }  # fmt: skip

@@ -31,7 +31,7 @@ from tests.support.dsp_cases import (
 )
 from tests.support.elementwise_cases import arithmetic, elementwise, of_floats, sigmoid
 from tests.support.float_edge_cases import float_edge
-from tests.support.reduced_cases import reduced, softmaxed
+from tests.support.reduced_cases import normalised, reduced, softmaxed
 from tests.support.seeds import seeds
 
 M0 = CompilationConfig.from_target(Target("c -mcpu=cortex-m0"))
@@ -72,7 +72,7 @@ WHOLE_POOLS = {  # of whole images, never of rings
 }  # fmt: skip
 REDUCTIONS = {
     "reduce_s8_1x4_dsp": M4, "reduce_s8_1x16_mve": M55, "softmax_s8_1x4_dsp": M4,
-    "softmax_s8_1x4_mve": M55,
+    "softmax_s8_1x4_mve": M55, "l2norm_s8_1x8_mve": M55,
 }  # fmt: skip
 ELEMENTWISE = {
     "lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55, "lanes_f32_1x8_dsp": M4,
@@ -127,7 +127,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
     if kernel in POOLS | WHOLE_POOLS:
         make = pool_of_floats if "f32" in kernel else pool
     elif kernel in REDUCTIONS:
-        make = softmaxed if kernel.startswith("softmax") else reduced
+        others = {"softmax": softmaxed, "l2norm": normalised}
+        make = others.get(kernel.partition("_")[0], reduced)
     elif kernel in COLUMNS:
         make = partial(convolution, depthwise=True, sizes=ONE_COLUMN)
     elif kernel in DENSE:

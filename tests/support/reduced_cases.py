@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from microtir.dtype import DType
+from microtir.operators.normalization.definition import NORMALIZED_OF_INT8, L2Normalize
 from microtir.operators.reduction.definition import Mean, ReduceMax, ReduceMin, Sum
 from microtir.operators.softmax.definition import SOFTMAX_OF_INT8, LogSoftmax, Softmax
 from tests.support import graphs
@@ -67,3 +68,23 @@ def softmaxed(seed: int) -> DspCase:
     y = graphs.tensor("y", shape, DType.INT8, of_log if is_log else SOFTMAX_OF_INT8)
     layer = graphs.node(LogSoftmax() if is_log else Softmax(float(rng.choice((1, 2)))), [x], y)
     return DspCase(f"softmaxed_{seed}", graphs.graph([layer], [x], [y]), (data,))
+
+
+_LENGTHS = (1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 130, 300)
+
+
+def normalised(seed: int) -> DspCase:
+    """Draw rows to normalise: every length within 12 seeds.
+
+    One row is of zeros, one has a single 1, and one is as long as it can be.
+    """
+    rng = np.random.default_rng([seed, 23])
+    width, zero_point = _LENGTHS[seed % len(_LENGTHS)], (0, -128, 127, 3, -40)[seed * 2 % 5]
+    data = rng.integers(-128, 128, (int(rng.integers(3, 10)), width)).astype(np.int8)
+    data[:2] = zero_point
+    data[1, 0] += 1 if zero_point < 0 else -1
+    data[2] = 127 if zero_point < 0 else -128
+    x = graphs.tensor("x", data.shape, DType.INT8, graphs.quant(0.05, zero_point))
+    y = graphs.tensor("y", data.shape, DType.INT8, NORMALIZED_OF_INT8)
+    layer = graphs.node(L2Normalize(), [x], y)
+    return DspCase(f"normalised_{seed}", graphs.graph([layer], [x], [y]), (data,))

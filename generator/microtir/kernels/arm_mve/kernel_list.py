@@ -21,6 +21,7 @@ from microtir.kernels.arm_mve.depthwise_floats import DepthwiseFloats
 from microtir.kernels.arm_mve.elementwise import ArithmeticVectors, ElementwiseVectors
 from microtir.kernels.arm_mve.float_blocks import FloatConvolution, FloatDense, FloatMatmul
 from microtir.kernels.arm_mve.float_edges import DequantizeVectors, QuantizeVectors
+from microtir.kernels.arm_mve.normalise import NormaliseVectors
 from microtir.kernels.common import kernel, pool_runs
 from microtir.kernels.common.frames import Frames
 from microtir.kernels.common.move_rows import MOVED, MoveRows
@@ -59,6 +60,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     moves.MovesByVectors(),
     reductions.ReductionsByVectors(),
     Powers("softmax_s8_1x4_mve", Feature.MVE, "kernels/mve", (84, 247)),
+    NormaliseVectors(),
     _FLOATS,
     Transposed("tconv_f32_4x4_mve", _FLOATS, DType.FLOAT32, DType.FLOAT32),
     FloatDense("dense_f32_1x24_mve"),

@@ -36,14 +36,19 @@ def _of_int8(layer: FormulaContext) -> None:
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         k = te.reduce_axis(0, x.extents.channels, "k")
         value = arithmetic.centred(x.at(row, column, k), zero_point)
-        multiplier, shift = inverse_sqrt_formula.inverse_square_root(te.sum(value * value, k))
         own = arithmetic.centred(x.at(row, column, channel), zero_point)
-        if dtype is DType.UINT8:  # widened before it is rounded, not after
-            own, added, zero = own * (1 << normalization.OUTPUT_BITS), 0, normalization.UINT8_ZERO
-        else:
-            added, zero = normalization.OUTPUT_BITS, 0
-        factor = te.bind("multiplier", multiplier), te.bind("shift", shift + added)
-        scaled = te.multiply_by_quantized_multiplier(own, *factor) + zero
-        return te.cast(dtype, te.clamp(te.bind("scaled", scaled), dtype.min, dtype.max))
+        return normalised(own, te.sum(value * value, k), dtype)
 
     layer.rows(element)
+
+
+def normalised(own: te.Expr, total: te.Expr, dtype: DType) -> te.Expr:
+    """Return what an element is stored as, given the sum of the squares of its row."""
+    multiplier, shift = inverse_sqrt_formula.inverse_square_root(total)
+    if dtype is DType.UINT8:  # widened before it is rounded, not after
+        own, added, zero = own * (1 << normalization.OUTPUT_BITS), 0, normalization.UINT8_ZERO
+    else:
+        added, zero = normalization.OUTPUT_BITS, 0
+    factor = te.bind("multiplier", multiplier), te.bind("shift", shift + added)
+    scaled = te.multiply_by_quantized_multiplier(own, *factor) + zero
+    return te.cast(dtype, te.clamp(te.bind("scaled", scaled), dtype.min, dtype.max))
