@@ -345,6 +345,10 @@ MUTANTS = {
     "newest features of later filters lie where others do": Mutant(
         "mve", ("remembering",), f"{_MVE}/svdf_memory.j2", "lsl r6, r6, #3", "lsl r6, r6, #2",
     ),
+    "windows of a column are as far apart as those of a row": Mutant(
+        "mve", ("dwconv_s8_1x16_mve_turned",), f"{_KERNELS}/arm_dsp/plane_windows.py",
+        "strides=op.strides[::-1]", "strides=op.strides",
+    ),
     "the inverse root of 1 is that of 2": Mutant(
         "mve", ("normalised",), f"{_MVE}/normalise.j2", "mov r4, #2", "mov r4, #1",
     ),

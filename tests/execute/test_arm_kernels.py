@@ -139,11 +139,13 @@ CORES = {
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
         "lanes_s8_1x16_mve": 48, "arithmetic_s8_1x4_mve": 40,
         "softmax_s8_1x4_mve": 20, "svdf_s8_1x4_mve": 10, "l2norm_s8_1x8_mve": 12,
+        "dwconv_s8_1x16_mve_turned": 6, "dwconv_s16_1x8_mve_turned": 6,
         "quantize_f32_1x4_mve": 9, "dequantize_f32_1x4_mve": 5,
         "matmul_s8_2x4_mve": 10, "lstm_s8_1x4_mve": 12, "bilinear_s8_1x8_mve": 14,
         "conv_f32_4x4_mve": 9, "dwconv_f32_6x4_mve": 6, "tconv_f32_4x4_mve": 3,
         "dense_f32_1x24_mve": 4, "matmul_f32_4x4_mve": 1,
-    }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve",
+    }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "dwconv_s8_1x16_mve_turned",
+        "dwconv_s16_1x8_mve_turned", "pool_s8_1x16_mve",
         "pool_s8_1x16_mve_windows")),
 }  # fmt: skip
 

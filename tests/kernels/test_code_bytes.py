@@ -182,6 +182,7 @@ CASES = [
     ("cortex-m4", "dwconv_s8_2x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_4x1_dsp_windows", MULTIPLIED),
     ("cortex-m4", "dwconv_s8_4x1_dsp_turned", COLUMN),
+    ("cortex-m55", "dwconv_s8_1x16_mve_turned", COLUMN),
     ("cortex-m4", "dwconv_s8_1x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_4x1_dsp", DEPTHWISE),
     ("cortex-m4", "dense_s8_1x8_dsp", DENSE),

@@ -65,7 +65,10 @@ DEPTHWISE = {
     "dwconv_s16_4x1_c": M3, "dwconv_s16_6x1_c": RV32, "dwconv_s8_1x16_mve": M55,
     "dwconv_s8_6x1_zbb": ZBB, "dwconv_f32_6x4_mve": M55,
 }  # fmt: skip
-COLUMNS = {"dwconv_s8_4x1_dsp_turned": M4}
+COLUMNS = {
+    "dwconv_s8_4x1_dsp_turned": M4, "dwconv_s8_1x16_mve_turned": M55,
+    "dwconv_s16_1x8_mve_turned": M55,
+}  # fmt: skip
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55, "pool_f32_1x8_dsp": M4}
 WHOLE_POOLS = {  # of whole images, never of rings
     "pool_s8_1x4_dsp_windows": M4, "pool_s8_1x16_mve_windows": M55,

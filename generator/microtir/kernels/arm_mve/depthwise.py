@@ -19,6 +19,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp.plane_windows import turned
 from microtir.kernels.arm_mve import copying, float_rescaling, requantise
 from microtir.kernels.arm_mve.linear import BYTES, factors_of, lanes_of
 from microtir.kernels.common import micro_kernel, packing
@@ -29,7 +30,9 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.statements import at, load, loop, seq, store
+from microtir.measure.printed import Printed, printed
 from microtir.operators.common.linear import LinearParams
+from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
@@ -133,18 +136,25 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         dtype: of inputs and outputs.
         wide: whether sums have 64 bits: that of products fits 32, and the rest of the bias is a
             constant of the rescaling.
+        turns: whether it takes images of a single column, whose rows are the columns of one row.
     """
 
     needs = Feature.MVE
     cycles = 157
     depends_on_calls = True
 
-    def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
-        self.name, self.dtype, self.has_wide_sums = name, dtype, wide
+    def __init__(self, name: str, dtype: DType, *, wide: bool = False, turns: bool = False) -> None:
+        self.name, self.dtype, self.has_wide_sums, self._turns = name, dtype, wide, turns
         self.rescales_in_float = dtype is DType.INT8
 
-    def reject_sizes(self, _node: Node, geometry: Geometry) -> Refusal | None:
+    def _of(self, node: Node) -> Node:
+        return turned(node) if self._turns else node
+
+    def reject_sizes(self, node: Node, geometry: Geometry) -> Refusal | None:
         """Return what speaks against it: taps or rows out of reach of the instructions."""
+        if self._turns and not geometry.image.width == geometry.output.width == 1:
+            return Refusal.WINDOWS
+        geometry = Geometry.of(self._of(node))
         taps, channels = _copied_taps(geometry), geometry.image.channels
         largest = _LARGEST // self.dtype.bytes
         in_reach = (
@@ -160,20 +170,26 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
     def has_form(self, node: Node) -> bool:
         return self._factors(node)[0] is not None
 
+    def window(self, node: Node) -> RowWindow | None:
+        """Return the rows behind an output row; None where all of them are one row."""
+        return None if self._turns else super().window(node)
+
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return the bytes of one window of rows with their borders."""
-        return Geometry.of(node).window_elements * self.dtype.bytes
+        return Geometry.of(self._of(node)).window_elements * self.dtype.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return instructions from counts of the emulated Cortex-M55.
 
         Calls for few rows copy windows.
         """
-        by_rows, geometry = calls.rows > 0, Geometry.of(node)
+        by_rows, geometry = calls.rows > 0, Geometry.of(self._of(node))
         channels, lanes = geometry.image.channels, lanes_of(self.dtype)
         pixels = _pixels_at_once(geometry, lanes)
         line = Line(-(-geometry.output.width // pixels), pixels * channels, lanes)
-        row = _kernel_cost(line, _copied_taps(geometry), self._factors(node)[1])
+        loops = {"le lr, 2b": line.count * line.blocks, "bne.w 1b": line.count}
+        body = _printed(line, _copied_taps(geometry), self._factors(node)[1])
+        row = body.instructions(loops)
         taps = geometry.windows.rows.taps
         if geometry.is_bordered or (by_rows and taps > 1):
             row += taps * (geometry.copied * channels // lanes * 3 + 20)
@@ -182,28 +198,40 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         return geometry.output.height * (row + 10)
 
     def code_bytes(self, node: Node) -> int:
-        geometry = Geometry.of(node)
-        kernels = 1 + (geometry.output.width % _pixels_at_once(geometry, lanes_of(self.dtype)) > 0)
-        return kernels * _kernel_bytes(_copied_taps(geometry))
+        geometry = Geometry.of(self._of(node))
+        lanes, channels = lanes_of(self.dtype), geometry.image.channels
+        pixels = _pixels_at_once(geometry, lanes)
+        line = Line(-(-geometry.output.width // pixels), pixels * channels, lanes)
+        kernels = 1 + (geometry.output.width % pixels > 0)
+        return kernels * _printed(line, _copied_taps(geometry), self._factors(node)[1]).bytes
 
     def packed_bytes(self, node: Node) -> int:
-        geometry, lanes, rescaling = Geometry.of(node), lanes_of(self.dtype), self._factors(node)[1]
+        geometry, lanes = Geometry.of(self._of(node)), lanes_of(self.dtype)
+        rescaling = self._factors(node)[1]
         pixels, taps = _pixels_at_once(geometry, lanes), _copied_taps(geometry).count
         group = Line(1, pixels * geometry.image.channels, lanes, rescaling.words)
         return group.blocks * (taps * lanes + group.rows * requantise.LANES * DType.INT32.bytes)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: a window of rows in scratch, then a row of pixels."""
-        node, geometry = layer.node, Geometry.of(layer.node)
+        node = self._of(layer.node)
+        geometry, rows = Geometry.of(node), None
+        if self._turns:
+            (x_shape, y_shape), rows = (t.shape[1:] for t in (node.inputs[0], node.output)), (0, 1)
+            x, y = layer.input_matrix(0, x_shape), layer.output_matrix(y_shape)
+        else:
+            x, y = layer.input_rows(0), layer.output_rows()
         (constants, rescaling), lanes = self._factors(node), lanes_of(self.dtype)
         assert constants is not None, "reject() was asked"
         channels, pixels = geometry.image.channels, _pixels_at_once(geometry, lanes)
         group = Line(1, pixels * channels, lanes, rescaling.words)
-        packed_weights = packing.constant("weights", _arranged_weights(layer.data(1), group))
+        packed_weights = packing.constant(
+            "weights", _arranged_weights(node.inputs[1].values, group)
+        )
         packed_constants = packing.constant("constants", _arranged_constants(constants, group))
         reaches_input = geometry.direct_step <= _LARGEST // self.dtype.bytes
         move = partial(copying.copy, dtype=self.dtype)
-        source = window_rows(layer.input_rows(0), geometry, move, reaches_input=reaches_input)
+        source = window_rows(x, geometry, move, reaches_input=reaches_input)
         taps = Taps.of(geometry.windows, channels, source.row_step)
 
         def kernel(count: int) -> KernelDescription:
@@ -213,7 +241,7 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         width = geometry.output.width
         counts = Count(width - width % pixels, "line"), Count(pixels, "group", overlaps=True)
         tile = Tile(counts, (product,))
-        return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
+        return macro_kernel(layer, name, width, source, tile, Nhwc(y), rows)
 
     def _factors(self, node: Node) -> tuple[requantise.Ints | None, requantise.Form]:
         return (_wide if self.has_wide_sums else _narrow)(node)
@@ -268,7 +296,7 @@ def depthwise(line: Line, taps: Taps, rescaling: requantise.Form) -> KernelDescr
         Parameters: the first tap of the first pixel, weights (blocks, taps, lanes) int8, constants
         (blocks, rows, 4) int32, outputs.  Constants have the channels in the order of the line.
     """
-    step = line.size if line.size != taps.channels else taps.stride * taps.channels
+    step = _step(line, taps)
     reach = (line.count - 1) * step + line.size + taps.reach(1) - taps.channels
     params = _Params(
         ir.Buffer("x", (reach,), rescaling.element),
@@ -284,7 +312,7 @@ def depthwise(line: Line, taps: Taps, rescaling: requantise.Form) -> KernelDescr
         params,
         (params.y,),
         _meaning(params, line, taps, rescaling, step),
-        f"kernels/mve/depthwise{'_s16' if rescaling.element is DType.INT16 else ''}.j2",
+        _template(rescaling),
         _values(line, taps, rescaling, step),
         stack_bytes=100,
         needs=Feature.MVE,
@@ -386,17 +414,14 @@ def _tap(taps: Taps, row: int, column: int, size: int) -> dict[str, object]:
     }
 
 
-def _kernel_cost(line: Line, taps: Taps, rescaling: requantise.Form) -> int:
-    """Return the instructions of one call, from counts of the emulated Cortex-M55."""
-    masks = taps.count + 2 if line.size < line.lanes else 0
-    products = taps.count * (9 if line.lanes == BYTES else 6) + taps.rows + masks
-    if _last_column(taps) > 2 * _IMMEDIATE:
-        products += taps.count
-    finish = 9 + 3 * rescaling.corrects_ties + 2 * rescaling.is_wide
-    block = products + line.vectors * finish + 2 * (line.back > 0)
-    return line.count * (line.blocks * block + 7) + 26
+def _step(line: Line, taps: Taps) -> int:
+    """Return the elements between groups of the input."""
+    return line.size if line.size != taps.channels else taps.stride * taps.channels
 
 
-def _kernel_bytes(taps: Taps) -> int:
-    """Return the bytes of the kernel."""
-    return 260 + 40 * taps.count
+def _printed(line: Line, taps: Taps, rescaling: requantise.Form) -> Printed:
+    return printed(_template(rescaling), _values(line, taps, rescaling, _step(line, taps)))
+
+
+def _template(rescaling: requantise.Form) -> str:
+    return f"kernels/mve/depthwise{'_s16' if rescaling.element is DType.INT16 else ''}.j2"
