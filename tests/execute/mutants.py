@@ -345,6 +345,14 @@ MUTANTS = {
     "newest features of later filters lie where others do": Mutant(
         "mve", ("remembering",), f"{_MVE}/svdf_memory.j2", "lsl r6, r6, #3", "lsl r6, r6, #2",
     ),
+    "outputs of a channel follow each other": Mutant(
+        "mve", ("multiplied",), f"{_MVE}/depthwise.j2", "vidup.u8 q4, r10, #{{ every }}",
+        "vidup.u8 q4, r10, #1",
+    ),
+    "outputs of a channel of int16 follow each other": Mutant(
+        "mve", ("s16_multiplied",), f"{_MVE}/depthwise_s16.j2", "vidup.u16 q4, r10, #{{ every }}",
+        "vidup.u16 q4, r10, #1",
+    ),
     "windows of a column are as far apart as those of a row": Mutant(
         "mve", ("dwconv_s8_1x16_mve_turned",), f"{_KERNELS}/arm_dsp/plane_windows.py",
         "strides=op.strides[::-1]", "strides=op.strides",

@@ -232,7 +232,9 @@ def layers_of_int16() -> list[DspCase]:
     makers = convolution, partial(convolution, depthwise=True), fully_connected
     some = [in_int16(seed, make(seed)) for seed in seeds(0, PER_WIDE) for make in makers]
     some += [
-        in_int16(n, make(n)) for n in seeds(600, PER_IN_FLOAT) for make in (grouped, transposed)
+        in_int16(n, make(n))
+        for n in seeds(600, PER_IN_FLOAT)
+        for make in (grouped, transposed, multiplied)
     ]
     some += [in_int16_and_float(seed, make(seed)) for seed in seeds(400, 5) for make in makers]
     return [*some, *map(long_sums, seeds(0, 4)), *map(longest_sums, seeds(0, 6))]

@@ -571,7 +571,7 @@ def multiplied(seed: int) -> DspCase:
     case = convolution(seed, depthwise=True)
     node = case.graph.nodes[0]
     rng = np.random.default_rng([seed, 17])
-    times, (x, w, *_) = int(rng.choice([2, 3, 5])), node.inputs
+    times, (x, w, *_) = int(rng.choice([2, 3, 4, 5, 8])), node.inputs
     scales, shape = w.type.quant, (*w.shape[:3], w.shape[3] * times)
     if scales.is_per_channel:
         scales = replace(

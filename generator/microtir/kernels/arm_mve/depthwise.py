@@ -19,7 +19,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.plane_windows import turned
+from microtir.kernels.arm_dsp.plane_windows import outputs_of, turned
 from microtir.kernels.arm_mve import copying, float_rescaling, requantise
 from microtir.kernels.arm_mve.linear import BYTES, factors_of, lanes_of
 from microtir.kernels.common import micro_kernel, packing
@@ -41,12 +41,14 @@ from microtir.tir import ir
 _TAPS = 64  # they are all printed; more make too much code
 _LARGEST = 0xFFFF  # what MOVW loads
 _TOGETHER = (1, 2, 4)  # pixels that may share vectors
+_OUTPUTS = (1, 2, 4, 8)  # of a channel, whose places are counted by one instruction
 _LEAST = np.iinfo(np.int8).min
 # Vectors of sums: bytes 0, 4, 8, 12, then 2, 6, 10, 14, then 1, 5, 9, 13, then 3, 7, 11, 15; of
 # int16 those with even numbers, then those with odd ones.
 _FIRSTS = {4: (0, 2, 1, 3), 2: (0, 1)}
 _IMMEDIATE = 127  # largest offset of a load, in elements
 _LARGEST_ADD = 4095
+_AROUND = 10  # instructions around a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +56,15 @@ class Line:
     """`count` groups of elements that are computed alike: of one pixel, or of some neighbours.
 
     The elements of a group are whole vectors of `lanes`, of which the second one may begin before
-    the first one ends, or less than one vector.  A channel has `words` constants.
+    the first one ends, or less than one vector.  A channel has `words` constants.  Outputs of one
+    element lie `every` elements behind those of the one before.
     """
 
     count: int
     size: int
     lanes: int = BYTES
     words: int = requantise.WORDS
+    every: int = 1
 
     @property
     def blocks(self) -> int:
@@ -141,7 +145,7 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
 
     needs = Feature.MVE
     cycles = 157
-    depends_on_calls = True
+    depends_on_calls = takes_multiplier = True
 
     def __init__(self, name: str, dtype: DType, *, wide: bool = False, turns: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums, self._turns = name, dtype, wide, turns
@@ -154,6 +158,8 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         """Return what speaks against it: taps or rows out of reach of the instructions."""
         if self._turns and not geometry.image.width == geometry.output.width == 1:
             return Refusal.WINDOWS
+        if outputs_of(node) not in _OUTPUTS:
+            return Refusal.MULTIPLIER
         geometry = Geometry.of(self._of(node))
         taps, channels = _copied_taps(geometry), geometry.image.channels
         largest = _LARGEST // self.dtype.bytes
@@ -186,22 +192,24 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         by_rows, geometry = calls.rows > 0, Geometry.of(self._of(node))
         channels, lanes = geometry.image.channels, lanes_of(self.dtype)
         pixels = _pixels_at_once(geometry, lanes)
-        line = Line(-(-geometry.output.width // pixels), pixels * channels, lanes)
+        every = outputs_of(node)
+        line = Line(-(-geometry.output.width // pixels), pixels * channels, lanes, every=every)
         loops = {"le lr, 2b": line.count * line.blocks, "bne.w 1b": line.count}
         body = _printed(line, _copied_taps(geometry), self._factors(node)[1])
-        row = body.instructions(loops)
+        row = outputs_of(node) * (body.instructions(loops) + _AROUND)
         taps = geometry.windows.rows.taps
         if geometry.is_bordered or (by_rows and taps > 1):
             row += taps * (geometry.copied * channels // lanes * 3 + 20)
             border = (geometry.padded - geometry.copied) * channels if by_rows else 0
             row += taps * border // 4
-        return geometry.output.height * (row + 10)
+        return geometry.output.height * row
 
     def code_bytes(self, node: Node) -> int:
         geometry = Geometry.of(self._of(node))
         lanes, channels = lanes_of(self.dtype), geometry.image.channels
         pixels = _pixels_at_once(geometry, lanes)
-        line = Line(-(-geometry.output.width // pixels), pixels * channels, lanes)
+        every = outputs_of(node)
+        line = Line(-(-geometry.output.width // pixels), pixels * channels, lanes, every=every)
         kernels = 1 + (geometry.output.width % pixels > 0)
         return kernels * _printed(line, _copied_taps(geometry), self._factors(node)[1]).bytes
 
@@ -210,7 +218,8 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         rescaling = self._factors(node)[1]
         pixels, taps = _pixels_at_once(geometry, lanes), _copied_taps(geometry).count
         group = Line(1, pixels * geometry.image.channels, lanes, rescaling.words)
-        return group.blocks * (taps * lanes + group.rows * requantise.LANES * DType.INT32.bytes)
+        constants = group.rows * requantise.LANES * DType.INT32.bytes
+        return outputs_of(node) * group.blocks * (taps * lanes + constants)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: a window of rows in scratch, then a row of pixels."""
@@ -224,11 +233,8 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         (constants, rescaling), lanes = self._factors(node), lanes_of(self.dtype)
         assert constants is not None, "reject() was asked"
         channels, pixels = geometry.image.channels, _pixels_at_once(geometry, lanes)
-        group = Line(1, pixels * channels, lanes, rescaling.words)
-        packed_weights = packing.constant(
-            "weights", _arranged_weights(node.inputs[1].values, group)
-        )
-        packed_constants = packing.constant("constants", _arranged_constants(constants, group))
+        every = outputs_of(node)
+        group = Line(1, pixels * channels, lanes, rescaling.words, every)
         reaches_input = geometry.direct_step <= _LARGEST // self.dtype.bytes
         move = partial(copying.copy, dtype=self.dtype)
         source = window_rows(x, geometry, move, reaches_input=reaches_input)
@@ -237,10 +243,15 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         def kernel(count: int) -> KernelDescription:
             return depthwise(replace(group, count=count // pixels), taps, rescaling)
 
-        product = Product(kernel, (at(packed_weights, 0, 0, 0), at(packed_constants, 0, 0, 0)))
+        def product(number: int) -> Product:
+            weights = _arranged_weights(node.inputs[1].values[..., number::every], group)
+            words = _arranged_constants(constants[number::every], group)
+            packed = packing.constant("weights", weights), packing.constant("constants", words)
+            return Product(kernel, tuple(at(part, 0, 0, 0) for part in packed), number)
+
         width = geometry.output.width
         counts = Count(width - width % pixels, "line"), Count(pixels, "group", overlaps=True)
-        tile = Tile(counts, (product,))
+        tile = Tile(counts, tuple(map(product, range(every))))
         return macro_kernel(layer, name, width, source, tile, Nhwc(y), rows)
 
     def _factors(self, node: Node) -> tuple[requantise.Ints | None, requantise.Form]:
@@ -302,12 +313,13 @@ def depthwise(line: Line, taps: Taps, rescaling: requantise.Form) -> KernelDescr
         ir.Buffer("x", (reach,), rescaling.element),
         ir.Buffer("weights", (line.blocks, taps.count, line.lanes), DType.INT8, alignment=4),
         ir.Buffer("constants", (line.blocks, line.rows, requantise.LANES), DType.INT32),
-        ir.Buffer("y", (line.count * line.size,), rescaling.element),
+        ir.Buffer("y", ((line.count * line.size - 1) * line.every + 1,), rescaling.element),
     )
     kernel = f"{taps.rows}x{taps.columns}"
     steps = f"{taps.row_step}_{taps.column_step}_{taps.stride}"
     return micro_kernel.describe(
-        f"depthwise_{line.count}x{line.size}_{kernel}_{taps.channels}_{steps}_{rescaling.name}",
+        f"depthwise_{line.count}x{line.size}_{kernel}_{taps.channels}_{steps}_{rescaling.name}"
+        + (f"_every_{line.every}" if line.every > 1 else ""),
         (f"Depthwise convolution: {line.count} x {line.size} outputs, {kernel} taps",),
         params,
         (params.y,),
@@ -352,7 +364,8 @@ def _meaning(
 
         last_word = rescaling.words - 1
         factors = [word(vector * last_word + (count + n)) for n in range(last_word)]
-        result = store(y, (group * line.size + byte,), rescaling.apply(load(total), factors))
+        place = (group * line.size + byte) * line.every
+        result = store(y, (place,), rescaling.apply(load(total), factors))
         return ir.Allocate(total, seq(store(total, (), word(vector)), taps.each(tap), result))
 
     def lanes(group: te.Expr, block: te.Expr) -> ir.Stmt:
@@ -379,7 +392,10 @@ def _values(line: Line, taps: Taps, rescaling: requantise.Form, step: int) -> di
         "blocks": str(line.blocks) if line.blocks > 1 else "",
         "first_step": str((line.lanes - line.back) * size) if line.back else "",
         "mask": str(line.size) if masked else "",
-        "masked_bytes": str(line.size * size),
+        "masked_bytes": str(line.size * size * line.every),
+        "every": str(line.every) if line.every > 1 else "",
+        "every_bits": str(line.every.bit_length() - 1),
+        "block_bytes": str(line.lanes * size * line.every),
         "jump": str(jump) if jump else "",
         "row_step": str(taps.row_step * size) if taps.rows > 1 else "",
         "centre": str(_centre(taps) * size) if _centre(taps) else "",
