@@ -16,6 +16,7 @@ from microtir.operators.activations.definition import HardSwish, Logistic, Tanh
 from microtir.operators.arithmetic.definition import Add, Maximum, Mul, Sub
 from microtir.operators.control.definition import EndRepeat, Repeat
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize, Tabulated
+from microtir.operators.indexing.definition import Gather
 from microtir.operators.movement.definition import Relabel
 from microtir.operators.state.definition import Assign
 from microtir.operators.unary.definition import Neg
@@ -138,6 +139,39 @@ def test_integers_without_a_scale(quantization: Quantization | None) -> None:
     cast = [node(CastTo(), [x], real), node(CastTo(), [real], y)]
     assert _ops(_tabled(graph(cast, [x], [y]))) == [Tabulated]
     assert _ops(_tabled(graph([node(Maximum(), [x, least], y)], [x], [y]))) == [Tabulated]
+
+
+def _looked_up(values: np.ndarray, quantization: Quantization | None) -> tuple[list[Node], Tensor]:
+    """Nodes that look x + 128 up among some values, and x."""
+    x, y = _int8("x"), tensor("y", SHAPE, DType.INT8, quantization)
+    stored, place = (tensor(name, SHAPE, DType.INT32) for name in ("stored", "place"))
+    first = constant("first", np.array(128, np.int32))
+    table = constant("table", values.astype(np.int8), quantization)
+    return [
+        node(CastTo(), [x], stored),
+        node(Add(), [stored, first], place),
+        node(Gather(), [table, place], y),
+    ], x
+
+
+@pytest.mark.parametrize("count", [1, 100, 256, 300])
+def test_a_gather_of_constants_is_a_table(count: int) -> None:
+    """Also with fewer entries than values, of which the last stands for all that are beyond."""
+    values = np.random.default_rng(2).integers(-128, 128, count)
+    nodes, x = _looked_up(values, quant(0.1, 2))
+    assert _ops(_tabled(graph(nodes, [x], [nodes[-1].output]))) == [Tabulated]
+
+
+def test_a_gather_of_rows_is_no_table() -> None:
+    """A row of several values is more than an element, and what is computed is no constant."""
+    nodes, x = _looked_up(np.arange(256), None)
+    place = nodes[-1].inputs[1]
+    rows = constant("rows", np.zeros((256, 2), np.int8))
+    several = node(Gather(), [rows, place], tensor("several", (*SHAPE, 2), DType.INT8))
+    computed = node(Gather(), [tensor("t", (256,), DType.INT8), place], nodes[-1].output)
+    for last, inputs in ((several, [x]), (computed, [x, computed.inputs[0]])):
+        before = graph([*nodes[:-1], last], inputs, [last.output])
+        assert Tabulate()(before) is before
 
 
 def test_scales_of_channels_are_no_function_of_an_element() -> None:

@@ -14,8 +14,10 @@ from microtir.quantise.options import QuantiseOptions, Width
 from microtir.quantise.ranges import Range
 from microtir.quantise.result import LeftInFloats
 from microtir.quantise.scales import Stored, quantisations, shared_scales
+from microtir.rewrite.optimise.tabulate import computes_floats, regions_of_one_element
 
 _NO_FORM = "it has no integer version"
+_IN_TABLE = "; C and .tflite files look it up in a table"
 
 
 def planned(
@@ -47,7 +49,13 @@ def planned(
         reasons.update((node, why) for node, why in broken.items() if node in layers)
         refused.update(broken)
         layers = {node: form for node, form in layers.items() if node not in broken}
-    left = tuple(LeftInFloats(n.name, n.source, reasons[n]) for n in graph.nodes if n in reasons)
+    tables = regions_of_one_element(result.graph, computes_floats)
+    looked_up = {node.name for region in tables for node in region.nodes}
+    left = tuple(
+        LeftInFloats(n.name, n.source, reasons[n] + _IN_TABLE * (n.name in looked_up))
+        for n in graph.nodes
+        if n in reasons
+    )
     return plan, result, left
 
 

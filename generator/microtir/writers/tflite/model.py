@@ -26,6 +26,7 @@ from microtir.support.files import replace_file
 from microtir.writers.straight import Straight
 from microtir.writers.tflite.builder import OPTIONAL_INPUT, TfliteBuilder
 from microtir.writers.tflite.explicit_padding import ExplicitPadding
+from microtir.writers.tflite.tables import Tables
 from microtir.writers.tflite.zero_states import ZeroStates, is_product_with_zeros
 
 _SIGNATURE = "serving_default"
@@ -59,7 +60,7 @@ def tflite_bytes(graph: Graph, *, int4: Collection[str] = ()) -> bytes:
         UnsupportedModelError: with a problem for each node that the format cannot say.
     """
     narrow = frozenset(int4) - frozenset(int8_instead(graph, int4))
-    return _Model(ExplicitPadding()(ZeroStates()(Straight()(graph))), narrow).bytes()
+    return _Model(ExplicitPadding()(ZeroStates()(Tables()(Straight()(graph)))), narrow).bytes()
 
 
 def int8_instead(graph: Graph, int4: Collection[str]) -> tuple[str, ...]:
@@ -181,7 +182,7 @@ class _Model:
                 self._assign(self.builder, state, self._index(node.inputs[0]))
             return
         if writing is None:
-            self._refuse(node, _reason(node))
+            self._refuse(node, _reason(node), _advice(node))
             return
         reader, written = writing
         assert isinstance(reader.code, BuiltinOperator)
@@ -191,9 +192,7 @@ class _Model:
         between = [self._add(self.builder, tensor) for tensor in written.intermediates]
         self.builder.operator(reader.code, inputs, outputs, written.options, intermediates=between)
 
-    def _refuse(
-        self, node: Node, why: str, fix: str = "leave the layer out, or write another format"
-    ) -> None:
+    def _refuse(self, node: Node, why: str, fix: str) -> None:
         self.problems.append(
             UnsupportedModelError(
                 why,
@@ -269,6 +268,12 @@ def _reason(node: Node) -> str:
     if any(reader.write for reader in record_of(node.op).tflite):
         return f"no form of {title} in TFLite has its attributes {node.op}"
     return f"TFLite has no operator for {title}"
+
+
+def _advice(node: Node) -> str:
+    other = "leave the layer out, or write another format"
+    is_table = record_of(node.op).has(Trait.ELEMENTWISE) and len(node.activations) == 1
+    return f"use int8 before and after it, so that it is a table; {other}" if is_table else other
 
 
 def _begins_with_zero(state: State) -> bool:
