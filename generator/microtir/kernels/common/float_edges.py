@@ -36,7 +36,7 @@ _AT_ONCE = 4
 _BYTE = 8
 _WORD = 4  # bytes
 _MOST = 0xFFFF  # turns: what MOVW loads
-_ALONE, _ROW = 2, 7  # instructions around a call alone, and around that of a row
+_ROW = 7  # instructions around the call of a row
 _STORED = (DType.INT8, DType.UINT8, DType.INT16)
 
 Put = Callable[[te.Expr], ir.Stmt]
@@ -113,11 +113,9 @@ class FloatEdge(Kernel):
     def window(self, _node: Node) -> RowWindow | None:
         return RowWindow()
 
-    def instructions(self, node: Node, calls: Calls) -> int:
+    def instructions(self, node: Node, _calls: Calls) -> int:
         size = node.output.type
-        if calls.rows:
-            return size.rows * (self._of_run(node, size.row_elements) + _ROW)
-        return self._of_run(node, size.elements) + _ALONE
+        return size.rows * (self._of_run(node, size.row_elements) + _ROW)
 
     def _of_run(self, node: Node, count: int) -> int:
         return self._printed(node, count).instructions(self.turns(count))
