@@ -27,7 +27,7 @@ from tests.support.written_files import WrittenFile
 
 RECORDED = Path(__file__).with_suffix(".json")
 _PACKAGES = ("tflite_micro", "ai-edge-litert")
-_WIDTHS = {"int8": Width.INT8, "16x8": Width.INT16, "int4": Width.WEIGHTS4}
+WIDTHS = {"int8": Width.INT8, "16x8": Width.INT16, "int4": Width.WEIGHTS4}
 _REFERENCES = {"tflite-micro": Numerics.TFLM, "LiteRT": Numerics.TFLITE_REF}
 EQUAL, DIFFER = "equal", "values differ"
 
@@ -76,7 +76,7 @@ def main() -> None:
     counts: dict[str, Counter[str]] = {name: Counter() for name in ("not written", *_REFERENCES)}
     others: dict[str, dict[str, str]] = {}
     for path in float_models(given.models):
-        for width, kind in _WIDTHS.items():
+        for width, kind in WIDTHS.items():
             said = verdicts(path, kind)
             for name, verdict in said.items():
                 counts[name][_kind(verdict) if name in _REFERENCES else "models"] += 1
