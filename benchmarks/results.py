@@ -50,7 +50,7 @@ Measured instructions, on an emulator, are on the page of [figures](figures.md).
 
 The flash column was recorded with an earlier estimate of code, which was within 10 % of the
 compiled size for 57 of 165 programs. Today's estimate is within 10 % for
-[164 of them](kernels.md).
+[all of them](kernels.md).
 
 Every figure in the first three tables is of the default options. A cell without a figure says why:
 

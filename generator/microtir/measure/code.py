@@ -64,7 +64,7 @@ def code_figures(cpu: str) -> CodeFigures:
 
 def written_in(functions: Functions, function: PrimFunc) -> Counter[str]:
     """Return what is written in a function, with what compilers put into it of its callees."""
-    work = Counter(_written(function))
+    work = Counter(_written(function, functions.arguments.get(function, ())))
     for kernel in kernels_of(function):
         if not is_compiled_alone(functions, functions.originals[kernel]):
             work += _written(kernel)

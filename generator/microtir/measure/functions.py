@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from microtir.tir.analysis.code import Arguments
 from microtir.tir.function import NativeForm
-from microtir.tir.ir import KernelCall, PrimFunc
+from microtir.tir.ir import ExternCall, IntImm, Invoke, KernelCall, PrimFunc, Var
 from microtir.tir.text import to_text
 from microtir.tir.visitor import calls_of
 
@@ -23,6 +25,7 @@ class Functions:
         everything: the same with the micro-kernels that they call, callees first.
         originals: for each of these the first one that is equal to it, itself if none is before it.
         assembly: template of each micro-kernel that has one.
+        arguments: of the functions of a model: the values that all calls state.
     """
 
     own: tuple[PrimFunc, ...]
@@ -30,13 +33,15 @@ class Functions:
     everything: tuple[PrimFunc, ...]
     originals: Mapping[PrimFunc, PrimFunc]
     assembly: Mapping[PrimFunc, str]
+    arguments: Mapping[PrimFunc, Arguments]
 
     @staticmethod
     def of(functions: tuple[PrimFunc, ...], *, is_model: bool) -> Functions:
         everything = tuple(_with_kernels(functions))
         assembly = _assembly(everything)
         originals = _originals(everything, frozenset(functions), assembly)
-        return Functions(functions, is_model, everything, originals, assembly)
+        arguments = _arguments(functions, originals) if is_model else {}
+        return Functions(functions, is_model, everything, originals, assembly, arguments)
 
     @property
     def distinct(self) -> tuple[PrimFunc, ...]:
@@ -92,6 +97,30 @@ def _with_kernels(functions: Iterable[PrimFunc]) -> Iterator[PrimFunc]:
             yield function
 
 
+def _arguments(
+    own: Sequence[PrimFunc], originals: Mapping[PrimFunc, PrimFunc]
+) -> dict[PrimFunc, Arguments]:
+    """Return the values that the calls of each function state, from main to what layers share."""
+    calls = defaultdict[PrimFunc, list[dict[Any, int]]](list, {own[-1]: [{}]})
+    named = {f.name: f for f in own}
+    for caller in reversed(tuple(originals)):
+        for call in _calls_of(caller):
+            if isinstance(call, ExternCall):
+                continue
+            callee = named[call.function] if isinstance(call, Invoke) else originals[call.meaning]
+            pairs = tuple(zip(callee.params, call.args, strict=True))
+            written = {a: a.value for _, a in pairs if isinstance(a, IntImm)}
+            for known in calls[caller]:
+                stated = {**known, **written}
+                calls[callee].append({p: stated[a] for p, a in pairs if a in stated})
+    return {f: _stated_by_all(f, of) for f, of in calls.items() if of}
+
+
+def _stated_by_all(function: PrimFunc, calls: Sequence[Mapping[Any, int]]) -> Arguments:
+    known = (p for p in function.params if isinstance(p, Var) and all(p in c for c in calls))
+    return tuple((p, tuple(call[p] for call in calls)) for p in known)
+
+
 def _assembly(functions: Iterable[PrimFunc]) -> dict[PrimFunc, str]:
     """Return the assembly template of every micro-kernel that has one."""
     return {
@@ -102,6 +131,7 @@ def _assembly(functions: Iterable[PrimFunc]) -> dict[PrimFunc, str]:
     }
 
 
+_calls_of = lru_cache(maxsize=1024)(calls_of)
 # Of micro-kernels, which are made once for all layers of equal shapes.
 _text_of = lru_cache(maxsize=512)(to_text)
 

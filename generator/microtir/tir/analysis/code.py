@@ -8,6 +8,9 @@ each is not known here: see `measure.code`.
 from __future__ import annotations
 
 from collections import Counter
+from typing import TypeAlias
+
+import numpy as np
 
 from microtir.dtype import DType
 from microtir.tir import ir
@@ -18,9 +21,17 @@ from microtir.tir.visitor import walk
 _DEEP = 2  # loops around one whose variables find registers
 
 
-def code_of(function: ir.PrimFunc) -> Counter[str]:
-    """Return how often each kind of work is written in a function, without what it calls."""
+Arguments: TypeAlias = tuple[tuple[ir.Var, tuple[int, ...]], ...]
+"""Values of parameters, one for each call of a function: those that every call states."""
+
+
+def code_of(function: ir.PrimFunc, arguments: Arguments = ()) -> Counter[str]:
+    """Return how often each kind of work is written in a function, without what it calls.
+
+    Compilers leave out what no call needs: loops of one iteration, and shifts of the other sign.
+    """
     counter = _CodeCounter()
+    counter.values.update((var, np.array(values)) for var, values in arguments)
     counter.statement(function.body)
     values = (n for n in walk(function.body) if isinstance(n, ir.Cast | ir.Binary))
     if any(value.dtype is DType.FLOAT64 for value in values):
@@ -47,7 +58,7 @@ class _CodeCounter(WorkCounter):
                 self.expr(argument)
 
     def loop(self, s: ir.For) -> None:
-        depth, turns = len(self.loops), _turns(s)
+        depth, turns = len(self.loops), self.turns(s)
         self.values[s.var] = None
         if turns == 1:
             self.depths[s.var] = 0
@@ -62,6 +73,14 @@ class _CodeCounter(WorkCounter):
         self.enter(s, 1.0)
         self.statement(s.body)
         self.loops.pop()
+
+    def turns(self, s: ir.For) -> int:
+        """Return how often a loop runs; 0 if that is not constant."""
+        start, stop = self.value(s.start), self.value(s.stop)
+        if start is None or stop is None:
+            return 0
+        trips = set(np.ravel(np.subtract(stop, start)).tolist())
+        return int(trips.pop()) if len(trips) == 1 else 0
 
     def copied(self, s: ir.For, turns: int) -> None:
         """Count a loop that compilers may make a call of memmove or memset."""
@@ -90,15 +109,6 @@ class _CodeCounter(WorkCounter):
 
     def divided_by_constant(self, depth: int) -> None:
         self.add("div_by_constant", depth)
-
-
-def _turns(s: ir.For) -> int:
-    """Return how often a loop runs; 0 if that is not constant."""
-    match s.start, s.stop:
-        case ir.IntImm(first), ir.IntImm(last):
-            return last - first
-        case _:
-            return 0
 
 
 def _moves_by_one(index: ir.Expr, var: ir.Var) -> bool:

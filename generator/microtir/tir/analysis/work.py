@@ -61,6 +61,7 @@ _NAMES: Mapping[BinaryOp, str] = MappingProxyType({
 _TAKE_SHIFTED = (
     BinaryOp.ADD, BinaryOp.SUB, BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR,
 )  # fmt: skip
+_RESCALES = Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER, Intrinsic.ROUNDING_DIVIDE_BY_POT
 _SHIFTS = (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT)
 _DIVISIONS = (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV)
 
@@ -283,7 +284,7 @@ class WorkCounter:
                 for arg in args:
                     self.expr(arg)
                 if intrinsic is not Intrinsic.NO_FP_CONTRACT:
-                    self.add(_called(e), depth)
+                    self.add(self.called(e), depth)
             case ir.Binary():
                 self.binary(e, depth)
 
@@ -327,6 +328,18 @@ class WorkCounter:
             self.add(f"compare_{kind}", depth)
         else:
             self.add(f"{_NAMES.get(of, 'bits')}_{kind}", depth)
+
+    def called(self, e: ir.Call) -> str:
+        """Return the kind of an intrinsic; what rescales is told apart by the sign of its shift."""
+        name = e.intrinsic.name.lower()
+        if e.intrinsic not in _RESCALES:
+            return name
+        shift = self.value(e.args[-1])
+        if shift is None:
+            return f"{name}_by"
+        low, high = np.min(shift), np.max(shift)
+        ends = {high < 0: name, low > 0: f"{name}_left", low == high == 0: f"{name}_0"}
+        return ends.get(True, f"{name}_by")
 
     def converted(self, e: ir.Cast, depth: int) -> None:
         """Count a conversion between integers and floats."""
@@ -408,20 +421,6 @@ def _row_of(s: ir.For) -> int | None:
             return buffer.dtype.bytes if is_row and not is_within else None
         case _:
             return None
-
-
-def _called(e: ir.Call) -> str:
-    """Return the kind of an intrinsic; what rescales is told apart by the sign of its shift."""
-    name = e.intrinsic.name.lower()
-    if e.intrinsic in (
-        Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER,
-        Intrinsic.ROUNDING_DIVIDE_BY_POT,
-    ):
-        last = e.args[-1]
-        if not isinstance(last, ir.IntImm):
-            return f"{name}_by"
-        return name if last.value < 0 else f"{name}_left" if last.value else f"{name}_0"
-    return name
 
 
 def _clamp_of(e: ir.Binary) -> tuple[str, ir.Expr] | None:
