@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.other_python import other_python
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILT_OF = (
     ".gitignore", "CHANGELOG.md", "LICENSE", "README.md", "boards", "examples/digits", "generator",
@@ -35,19 +37,6 @@ def _copied(folder: Path) -> Path:
             path.chmod(0o600)
             os.utime(path, (DAY * number, DAY * number))
     return folder
-
-
-def _other_python() -> str | None:
-    """Return an interpreter of another version, if one of the names starts."""
-    own = sys.version_info[:2]
-    names = [f"python3.{minor}" for minor in (14, 13, 12, 11, 10)]
-    names += map(str, sorted(Path.home().glob(".pyenv/versions/3.1*/bin/python3"), reverse=True))
-    code = "import sys; print(*sys.version_info[:2])"
-    for program in filter(None, map(shutil.which, names)):
-        done = subprocess.run([program, "-c", code], capture_output=True, text=True, check=False)
-        if done.returncode == 0 and (3, 10) <= tuple(map(int, done.stdout.split())) != own:
-            return program
-    return None
 
 
 def _built(python: str, root: Path, folder: Path) -> dict[str, bytes]:
@@ -78,7 +67,7 @@ def test_other_dates_permissions_and_folders_change_no_byte(
 
 def test_another_python_builds_the_same_bytes(built: dict[str, bytes], tmp_path: Path) -> None:
     """What is compressed, ordered or written does not depend on the interpreter."""
-    python = _other_python()
+    python = other_python()
     if python is None:
         pytest.skip("this machine has one version of Python")
     assert _built(python, ROOT, tmp_path / "other") == built

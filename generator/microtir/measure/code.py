@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from microtir.measure.functions import Functions, kernels_of
+from microtir.support.sums import sum_in_order
 from microtir.tir.analysis.code import code_of
 from microtir.tir.ir import Buffer, PrimFunc
 
@@ -43,7 +44,9 @@ class CodeFigures:
 
     def of(self, work: Mapping[str, int]) -> float:
         """Return the bytes of what is written, without libraries."""
-        return sum(self.bytes.get(kind, UNMEASURED) * times for kind, times in work.items())
+        return sum_in_order(
+            self.bytes.get(kind, UNMEASURED) * times for kind, times in work.items()
+        )
 
     def linked(self, kinds: Iterable[str]) -> int:
         """Return the bytes of all members that kinds need, each counted once."""

@@ -36,6 +36,7 @@ from microtir.projects.pools import (
 from microtir.projects.samples import SampleArray, arbitrary_samples, sample_array
 from microtir.support.arrays import Array
 from microtir.support.encoding import Encoded, c_code
+from microtir.support.float_text import float32_text
 from microtir.support.names import macro_name
 
 NO_SAMPLES = "NULL"  # what C has for an array that is not there
@@ -424,7 +425,7 @@ def _port(port: Port, array: SampleArray | None, rtol: float, place: str) -> Por
         place=c_code(place),
         is_own=port.offset is None,
         shape=port.type.shape,
-        scale=str(np.float32(quantization.scale)) if quantization and is_whole else "",
+        scale=float32_text(quantization.scale) if quantization and is_whole else "",
         zero_point=quantization.zero_point if quantization and is_whole else 0,
         row_bytes=port.row_bytes,
         names=port.names,

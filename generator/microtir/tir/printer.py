@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from microtir.dtype import DType
+from microtir.support.float_text import float32_text
 from microtir.tir import ir
 from microtir.tir.build import seq
 from microtir.tir.function import MicroKernel
@@ -163,7 +164,7 @@ def int_text(value: int, dtype: DType) -> str:
 def float_text(value: float, dtype: DType) -> str:
     """Return the shortest text that reads back as the same value of the type."""
     if dtype is DType.FLOAT32:
-        return str(np.float32(value))
+        return float32_text(value)
     return f"{dtype.value}({value!r})"
 
 
@@ -444,7 +445,7 @@ def _constant_text(buffer: ir.Buffer, names: TextNames, *, full: bool) -> str:
     return f'{head} = "{little_endian.tobytes().hex()}"'
 
 
-def _element_text(value: object, dtype: DType) -> str:
+def _element_text(value: float, dtype: DType) -> str:
     if dtype is DType.BOOL:
         return "true" if value else "false"
-    return str(value)
+    return float32_text(value) if dtype is DType.FLOAT32 else str(value)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from microtir.codegen.interface.parts import Draft, Part, Place
 from microtir.codegen.printer.layout import block_comment, indent, struct_text
 from microtir.codegen.program import CProgram
 from microtir.codegen.unseen import guarded_ports
 from microtir.dtype import DType
 from microtir.module.ir_module import ModelInfo
+from microtir.support.float_text import float32_text
 
 
 def _struct(program: CProgram, model: ModelInfo) -> str:
@@ -28,7 +27,7 @@ def _struct(program: CProgram, model: ModelInfo) -> str:
 
 
 def _shown(value: float, dtype: DType) -> str:
-    return f"{np.float32(value)!s}" if dtype.is_float else str(value)
+    return float32_text(value) if dtype.is_float else str(value)
 
 
 def guard_call(program: CProgram, condition: str = "") -> list[str]:

@@ -12,9 +12,8 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import numpy as np
-
 from microtir.dtype import DType
+from microtir.support.float_text import float32_text
 
 C_TYPES: Mapping[DType, str] = MappingProxyType({
     # <stdbool.h> is not among the headers that generated code uses.
@@ -81,7 +80,7 @@ def float_literal(value: float, dtype: DType) -> str:
         return "INFINITY" if value > 0 else "-INFINITY"
     if dtype is DType.FLOAT64:
         return repr(float(value))
-    return f"{np.float32(value)!s}f"
+    return f"{float32_text(value)}f"
 
 
 def needs_math_header(value: float) -> bool:

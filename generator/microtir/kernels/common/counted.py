@@ -16,6 +16,7 @@ from pathlib import Path
 from microtir.graph.ir import Node
 from microtir.kernels.common.kernel import Kernel
 from microtir.plan.ir import Calls
+from microtir.support.sums import sum_in_order
 
 _MEASURED = Path(__file__).parent.parent / "measured"
 
@@ -54,5 +55,7 @@ class Counted(Kernel):
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return the instructions that are printed, and those around them."""
         figures = figures_of(self.measured_on)[self.family]
-        around = sum(figures[kind] * times for kind, times in self.around(node, calls).items())
+        around = sum_in_order(
+            figures[kind] * times for kind, times in self.around(node, calls).items()
+        )
         return self.printed(node, calls) + round(around)

@@ -13,6 +13,7 @@ from microtir.kernels.common.counted import figures_of
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.plan import ir as plan
+from microtir.support.sums import sum_in_order
 from microtir.tir.analysis.work import Work, work_of
 
 FAMILY = "nests"
@@ -36,7 +37,9 @@ class Nest(Kernel):
         has_vectors = target is not None and target.has(Feature.MVE)
         figures = figures_of("cortex-m55" if has_vectors else "cortex-m4")[FAMILY]
         counted = self.work(node).items()
-        stated = round(sum(figures.get(kind, _UNMEASURED) * times for kind, times in counted))
+        stated = round(
+            sum_in_order(figures.get(kind, _UNMEASURED) * times for kind, times in counted)
+        )
         return (plan.Cost(stated, self.cycles_of(node, stated)),)
 
     def work(self, node: Node) -> Work:

@@ -20,6 +20,7 @@ import numpy as np
 
 from microtir.operators.common.arithmetic import RAISED
 from microtir.operators.common.fixed_point import Ints
+from microtir.support.sums import sum_in_order
 
 _INT32_BITS = 31
 _KEPT = 3000  # pairs nearest to a step, which decide
@@ -94,7 +95,7 @@ class Table:
     def _most_bits(self) -> int:
         """Return the most bits with which the terms of 32 bits may have room."""
         terms = zip(map(abs, self.factors), self._largest, strict=True)
-        return _INT32_BITS - 1 - math.frexp(max(sum(map(math.prod, terms)) / 2, 1))[1]
+        return _INT32_BITS - 1 - math.frexp(max(sum_in_order(map(math.prod, terms)) / 2, 1))[1]
 
     @property
     def _largest(self) -> tuple[int, int, int]:

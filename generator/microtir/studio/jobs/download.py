@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
-import zipfile
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -19,9 +17,8 @@ from microtir.report.collect import describe
 from microtir.report.html import to_html
 from microtir.studio.events import Emit, progress
 from microtir.studio.plan import Plan
+from microtir.support.archives import zip_bytes
 from microtir.writers.onnx import write_onnx
-
-_FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # of zip: the same plan gives the same bytes
 
 
 class DownloadKind(Enum):
@@ -52,7 +49,7 @@ class Download:
         match self.kind:
             case DownloadKind.SOURCES:
                 files = {file.path: file.content for file in self._artifact().files}
-                file, content = f"{name}.zip", _zipped(files)
+                file, content = f"{name}.zip", zip_bytes(files)
             case DownloadKind.ARCHIVE:
                 file, content = f"{name}.tar", self._archive()
             case DownloadKind.PROJECT:
@@ -83,7 +80,7 @@ class Download:
         with TemporaryDirectory() as folder:
             root = Path(folder) / "project"
             generate(self._artifact(), board, self.project_type, root)
-            return _zipped(_files(root))
+            return zip_bytes(_files(root))
 
     def _package(self) -> bytes:
         if self.package_format is None:
@@ -93,7 +90,7 @@ class Download:
         with TemporaryDirectory() as folder:
             root = Path(folder) / "package"
             packages.generate(self._artifact(), self.package_format, root)
-            return _zipped(_files(root))
+            return zip_bytes(_files(root))
 
     def _integers(self) -> tuple[str, bytes]:
         """Return the name and the content of a model file."""
@@ -121,11 +118,3 @@ class Download:
 def _files(root: Path) -> dict[str, bytes]:
     paths = sorted(path for path in root.rglob("*") if path.is_file())
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
-
-
-def _zipped(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, content in files.items():
-            archive.writestr(zipfile.ZipInfo(path, _FIRST_DAY), content, zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()
