@@ -233,11 +233,11 @@ def _over_time(
     padded = steps_of(units, requantise.LANES) * requantise.LANES
     params, body = outputs_over_time(terms, units, factor, zero_point, row, padded)
     features, weights, starts, y = params
-    kept = ir.Buffer("kept", features.shape, DType.INT16)
+    after = ir.Buffer("kept", features.shape, DType.INT16)
     name = f"time_{units}x{terms}_{factor.multiplier}_{-factor.shift}_{zero_point % 256}_keep"
     return describe(
         name, (f"{units} sums of {terms} products of int16, whose features are kept",),
-        (features, weights, starts, kept, y), (kept, y),
-        seq(body, loop("i", 0, units * terms, lambda i: store(kept, (i,), load(features, i)))),
+        (features, weights, starts, after, y), (after, y),
+        seq(body, loop("i", 0, units * terms, lambda i: store(after, (i,), load(features, i)))),
         _TIME, _time_values(terms, units, factor, zero_point), stack_bytes=36, needs=Feature.MVE,
     )  # fmt: skip
