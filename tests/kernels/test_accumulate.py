@@ -11,7 +11,7 @@ from microtir.config import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.kernels import emit, emit_finish
-from microtir.kernels.portable.accumulate import accumulator_bytes
+from microtir.kernels.portable.accumulate import Accumulate
 from microtir.kernels.table import kernels_of, refusals_of
 from microtir.operators.reduction.definition import (
     Mean,
@@ -87,7 +87,7 @@ def test_rows_in_parts_give_what_the_whole_gives(
     finish = emit_finish(operator, layouts, LayerName("finish"))
     for function in (add, finish):
         prove_accesses(function)
-    assert accumulator_bytes(reduced) == size
+    assert Accumulate().accumulator_bytes(reduced) == size
     data, machine = values(dtype, shape), Interpreter([add, finish])
     rows = data.reshape(x.type.rows, -1)
     sums = np.ones(size, np.uint8).view(add.params[1].dtype.value)  # begun anew at row 0

@@ -54,9 +54,9 @@ def test_what_is_too_much() -> None:
     module, _ = _module(1, sparse=False)
     assert module.graph is not None
     [node] = (n for n in module.graph.nodes if isinstance(n.op, TreeEnsemble))
-    assert branches.refusal(node) is None
+    assert branches.Branches().reject(node) is None
     deep = type(node)(TreeEnsemble(1, 31), node.inputs, node.outputs, node.name, node.source)
-    assert branches.refusal(deep) is Refusal.SIZES
+    assert branches.Branches().reject(deep) is Refusal.SIZES
 
 
 @pytest.mark.parametrize("name", ["mps2_an386", "uno"])

@@ -13,7 +13,6 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common import convolution_geometry, refusals
-from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
@@ -21,7 +20,6 @@ from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import at, load, loop, seq, store, when
 from microtir.kernels.common.weights import QUAD, folded_bias
 from microtir.kernels.portable import accumulate
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
@@ -31,7 +29,7 @@ _IMMEDIATE = 4095  # largest offset of a load
 _PIXELS = 16  # they are all unrolled
 
 
-class DepthwiseSums(Kernel):
+class DepthwiseSums(accumulate.RowSums):
     """Rows go into sums, four channels at a time."""
 
     name = "dwconv_s8_1x4_dsp_sums"
@@ -45,7 +43,7 @@ class DepthwiseSums(Kernel):
 
         One window of neighbouring columns, all inside, whole quads.
         """
-        reason = refusals.depthwise_refusal(node) or accumulate.refusal(node)
+        reason = refusals.depthwise_refusal(node) or super().reject(node)
         if reason is not None:
             return reason
         geometry = convolution_geometry.Geometry.of(node)
@@ -94,16 +92,6 @@ class DepthwiseSums(Kernel):
         )  # fmt: skip
         rows = function.RowRange(y0.var, y1.var)
         return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
-
-    def window(self, _node: Node) -> RowWindow | None:
-        """Return one row: it is added to the sums of an output row."""
-        return RowWindow()
-
-    def accumulator_bytes(self, node: Node) -> int:
-        return accumulate.accumulator_bytes(node)
-
-    def finish(self, layer: Layer, name: str) -> ir.PrimFunc:
-        return accumulate.emit_finish(layer, name)
 
 
 def _bias(node: Node) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:

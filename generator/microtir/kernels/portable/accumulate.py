@@ -14,19 +14,23 @@ from dataclasses import dataclass
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Edge, Layer
+from microtir.kernels.common.nest import Nest
 from microtir.kernels.common.packing import bytes_of
+from microtir.operators import OPERATORS
 from microtir.operators.common.arithmetic import summand
-from microtir.operators.common.rows import Extents
+from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.common.weighted import stored_weights
 from microtir.operators.convolution import formula as convolution
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.pooling import formula as pooling
-from microtir.operators.pooling.definition import Pool2D
+from microtir.operators.pooling.definition import AveragePool2D, Pool2D
 from microtir.operators.reduction import formula as reduction
 from microtir.operators.reduction.definition import Reduction
 from microtir.plan.ir import Refusal
 from microtir.te.program import constants_of
+from microtir.tir.analysis.work import Work, work_of
 from microtir.tir.function import RowRange
 from microtir.tir.ir import PrimFunc
 from microtir.tir.visitor import substitute
@@ -51,54 +55,10 @@ class _Accumulation:
     over: Over = te.sum
 
 
-def refusal(node: Node) -> Refusal | None:
-    """Return what speaks against it: one row of output, to which every row of the input adds."""
-    x, y, op = node.inputs[0], node.outputs[0], node.op
-    ranks = (3, 4) if isinstance(op, Reduction) else (4,)
-    if len(x.shape) not in ranks or x.shape[0] != 1:
-        return Refusal.IMAGES
-    if x.shape[1] < 2:
-        return Refusal.WINDOWS
-    if isinstance(op, Reduction):
-        axes = _reduced_axes(node)
-        keeps_channels = len(x.shape) - 1 not in axes and y.type.channels == x.type.channels
-        return None if 1 in axes and keeps_channels else Refusal.WINDOWS
-    if isinstance(op, Conv2D | DepthwiseConv2D):
-        rows = convolution.windows_of(node).rows
-        if node.inputs[0].dtype.is_float:
-            return Refusal.TYPES
-    else:
-        assert isinstance(op, Pool2D)
-        rows = pooling.windows_of(node).rows
-    whole = y.type.rows == 1 and rows.before + x.shape[1] <= rows.taps and rows.dilation == 1
-    return None if whole else Refusal.WINDOWS
-
-
 def _reduced_axes(node: Node) -> frozenset[int]:
     """Return the axes of more than one element that a reduction goes over."""
     axes = node.attributes(Reduction).axes
     return frozenset(axis for axis in axes if node.inputs[0].shape[axis] > 1)
-
-
-def accumulator_bytes(node: Node) -> int:
-    """Return the bytes of the accumulators."""
-    columns, channels = _extents(node)
-    return columns * channels * _accumulator_type(node).bytes
-
-
-def packed_bytes(node: Node) -> int:
-    """Return the bytes of the constants of both functions."""
-    layer = Layer.alone(node)
-    accumulation, x = _accumulation(layer), layer.image(0)
-
-    def element(column: te.Expr, channel: te.Expr) -> te.Expr:
-        row = te.reduce_axis(0, x.type.rows, "row")
-        value, axes = accumulation.term(x)(row, column, channel)
-        start = te.as_expr(accumulation.start(channel), _accumulator_type(node))
-        return accumulation.over(value, (row, *axes), start)
-
-    sums = te.compute(_extents(node), element, "sums")
-    return bytes_of(*constants_of((sums,))) + finish_bytes(node)
 
 
 def finish_bytes(node: Node) -> int:
@@ -112,41 +72,108 @@ def _placeholder(node: Node, name: str = "sums") -> te.Tensor:
     return te.placeholder(_extents(node), _accumulator_type(node), name)
 
 
-def emit(layer: Layer, name: str) -> PrimFunc:
-    """Emit the function that adds rows: parameters x, the accumulators, y0 and y1."""
-    node, x = layer.node, layer.image(0)
-    accumulation, height = _accumulation(layer), x.type.rows
-    y0, y1 = te.var("y0", low=0, high=height), te.var("y1", low=0, high=height)
-    before = _placeholder(node, "before")
+class RowSums(Kernel):
+    """A kernel that adds rows to accumulators, which a second function turns into the output."""
 
-    def element(column: te.Expr, channel: te.Expr) -> te.Expr:
-        row = te.reduce_axis(y0, y1, "row")
-        value, axes = accumulation.term(x)(row, column, channel)
-        start = te.as_expr(accumulation.start(channel), before.dtype)
-        init = te.select(y0 == 0, start, before[column, channel])
-        return accumulation.over(value, (row, *axes), init)
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: all rows of the input add to one row of output."""
+        x, y, op = node.inputs[0], node.outputs[0], node.op
+        ranks = (3, 4) if isinstance(op, Reduction) else (4,)
+        if len(x.shape) not in ranks or x.shape[0] != 1:
+            return Refusal.IMAGES
+        if x.shape[1] < 2:
+            return Refusal.WINDOWS
+        if isinstance(op, Reduction):
+            axes = _reduced_axes(node)
+            keeps_channels = len(x.shape) - 1 not in axes and y.type.channels == x.type.channels
+            return None if 1 in axes and keeps_channels else Refusal.WINDOWS
+        if isinstance(op, Conv2D | DepthwiseConv2D):
+            rows = convolution.windows_of(node).rows
+            if node.inputs[0].dtype.is_float:
+                return Refusal.TYPES
+        else:
+            assert isinstance(op, Pool2D)
+            rows = pooling.windows_of(node).rows
+        whole = y.type.rows == 1 and rows.before + x.shape[1] <= rows.taps and rows.dilation == 1
+        return None if whole else Refusal.WINDOWS
 
-    sums = te.compute(_extents(node), element, "sums", axes=("col", "ch"))
-    arguments = (x.storage, before, sums, y0, y1)
-    function = te.create_schedule(sums).primfunc(args=arguments, name=name)
-    # Each element is read only where it is then written, so both are one array.
-    params = tuple(p for p in function.params if p is not before.buffer)
-    body = substitute(function.body, {before.buffer: sums.buffer})
-    return PrimFunc(name, params, body, row_range=RowRange(y0.var, y1.var))
+    def window(self, _node: Node) -> RowWindow | None:
+        """Return one row: it is added to the sums of an output row."""
+        return RowWindow()
+
+    def accumulator_bytes(self, node: Node) -> int:
+        """Return the bytes of the accumulators."""
+        columns, channels = _extents(node)
+        return columns * channels * _accumulator_type(node).bytes
+
+    def finish(self, layer: Layer, name: str) -> PrimFunc:
+        """Emit the function that turns accumulators into the output: parameters sums and y."""
+        node = layer.node
+        accumulation, rows, width = _accumulation(layer), *_image(node.output.type)
+        sums = _placeholder(node)
+
+        def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+            place = column if rows == 1 else row * width + column
+            return accumulation.result(sums[place, channel], place, channel)
+
+        output = layer.rows(element)
+        return te.create_schedule(output).primfunc(args=(sums, output), name=name)
 
 
-def emit_finish(layer: Layer, name: str) -> PrimFunc:
-    """Emit the function that turns accumulators into the output: parameters sums and y."""
-    node = layer.node
-    accumulation, rows, width = _accumulation(layer), *_image(node.output.type)
-    sums = _placeholder(node)
+class Accumulate(RowSums, Nest):
+    """Input rows go into accumulators; a second function finishes."""
 
-    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
-        place = column if rows == 1 else row * width + column
-        return accumulation.result(sums[place, channel], place, channel)
+    name = "accumulate"
+    has_wide_weights = True
+    rescales_in_float = True
+    operators = (
+        Conv2D,
+        DepthwiseConv2D,
+        AveragePool2D,
+        *(record.op for record in OPERATORS if issubclass(record.op, Reduction)),
+    )
 
-    output = layer.rows(element)
-    return te.create_schedule(output).primfunc(args=(sums, output), name=name)
+    def work(self, node: Node) -> Work:
+        """Return the work of a call for each row, and of the function that finishes."""
+        row, finish = super().work(node), work_of(self.finish(Layer.alone(node), "finish"))
+        rows, kinds = node.inputs[0].type.rows, dict.fromkeys((*row, *finish))
+        return {kind: rows * row.get(kind, 0) + finish.get(kind, 0) for kind in kinds}
+
+    def packed_bytes(self, node: Node) -> int:
+        """Return the bytes of the constants of both functions."""
+        layer = Layer.alone(node)
+        accumulation, x = _accumulation(layer), layer.image(0)
+
+        def element(column: te.Expr, channel: te.Expr) -> te.Expr:
+            row = te.reduce_axis(0, x.type.rows, "row")
+            value, axes = accumulation.term(x)(row, column, channel)
+            start = te.as_expr(accumulation.start(channel), _accumulator_type(node))
+            return accumulation.over(value, (row, *axes), start)
+
+        sums = te.compute(_extents(node), element, "sums")
+        return bytes_of(*constants_of((sums,))) + finish_bytes(node)
+
+    def emit(self, layer: Layer, name: str) -> PrimFunc:
+        """Emit the function that adds rows: parameters x, the accumulators, y0 and y1."""
+        node, x = layer.node, layer.image(0)
+        accumulation, height = _accumulation(layer), x.type.rows
+        y0, y1 = te.var("y0", low=0, high=height), te.var("y1", low=0, high=height)
+        before = _placeholder(node, "before")
+
+        def element(column: te.Expr, channel: te.Expr) -> te.Expr:
+            row = te.reduce_axis(y0, y1, "row")
+            value, axes = accumulation.term(x)(row, column, channel)
+            start = te.as_expr(accumulation.start(channel), before.dtype)
+            init = te.select(y0 == 0, start, before[column, channel])
+            return accumulation.over(value, (row, *axes), init)
+
+        sums = te.compute(_extents(node), element, "sums", axes=("col", "ch"))
+        arguments = (x.storage, before, sums, y0, y1)
+        function = te.create_schedule(sums).primfunc(args=arguments, name=name)
+        # Each element is read only where it is then written, so both are one array.
+        params = tuple(p for p in function.params if p is not before.buffer)
+        body = substitute(function.body, {before.buffer: sums.buffer})
+        return PrimFunc(name, params, body, row_range=RowRange(y0.var, y1.var))
 
 
 def _extents(node: Node) -> tuple[int, int]:

@@ -15,11 +15,12 @@ import numpy as np
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import all_of, call
 from microtir.kernels.common.statements import at, each, load, seq, store, when
 from microtir.operators.trees.definition import Aggregate, TreeEnsemble, questions, usual_depth
-from microtir.plan.ir import Refusal
+from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import function, ir
 
@@ -53,69 +54,70 @@ class _Trees:
         )  # fmt: skip
 
 
-def refusal(node: Node) -> Refusal | None:
-    """Return what speaks against it: a constant that C has no literal for, or too much of it."""
-    trees = _Trees.of(node)
-    has_sums = trees.targets is not None
-    is_large = len(trees.features) > _MOST_NODES or trees.op.depth > _MOST_DEPTH
-    if is_large or (has_sums and trees.op.targets > _MOST_SUMS):
-        return Refusal.SIZES
-    return None if np.isfinite(trees.thresholds).all() else Refusal.FORM
-
-
-def cost(node: Node) -> int:
-    """Return the instructions of all rows, from counts of emulated boards."""
-    trees = _Trees.of(node)
-    is_float = node.inputs[0].dtype.is_float
-    way = max(1, int(usual_depth(trees.op))) * (_QUESTION_OF_FLOATS if is_float else _QUESTION)
-    numbers: int = trees.weights.shape[1]
-    return trees.rows * len(trees.roots) * (way + _TREE + numbers * _NUMBER)
-
-
 _QUESTION, _QUESTION_OF_FLOATS, _TREE, _NUMBER = 4, 6, 17, 7
 """Instructions of a condition, of a tree besides, and for each number of a leaf."""
-
-
-def code_bytes(node: Node) -> int:
-    """Return the bytes of code beyond those of the loop that walks tables."""
-    trees = _Trees.of(node)
-    question = _QUESTION_OF_FLOATS_CODE if node.inputs[0].dtype.is_float else _QUESTION_CODE
-    count = questions(node)
-    conditions = count * question + (len(trees.features) - count) * _LEAF_CODE
-    return max(0, conditions + len(trees.roots) * _TREE_CODE - _LESS_CODE)
 
 
 _QUESTION_CODE, _QUESTION_OF_FLOATS_CODE, _LEAF_CODE, _TREE_CODE, _LESS_CODE = 11, 20, 4, 10, 80
 """Bytes of code of a condition, a leaf and a tree, and of the loop less what adds numbers up."""
 
 
-def weight_bytes(node: Node) -> int:
-    """Return the bytes of the tables that are left."""
-    return sum(tensor.type.bytes for tensor in node.inputs[5:7])
+class Branches(Kernel):
+    """Decision trees as conditions: fewer instructions than tables, and a size of its own."""
 
+    name = "branches"
+    operators = (TreeEnsemble,)
 
-def scratch_bytes(node: Node) -> int:
-    """Return the bytes of the places of the leaves of a row."""
-    return node.inputs[4].type.elements * DType.INT16.bytes
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: a constant without a literal in C, or too much of it."""
+        trees = _Trees.of(node)
+        has_sums = trees.targets is not None
+        is_large = len(trees.features) > _MOST_NODES or trees.op.depth > _MOST_DEPTH
+        if is_large or (has_sums and trees.op.targets > _MOST_SUMS):
+            return Refusal.SIZES
+        return None if np.isfinite(trees.thresholds).all() else Refusal.FORM
 
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Return the instructions of all rows, from counts of emulated boards."""
+        trees = _Trees.of(node)
+        is_float = node.inputs[0].dtype.is_float
+        way = max(1, int(usual_depth(trees.op))) * (_QUESTION_OF_FLOATS if is_float else _QUESTION)
+        numbers: int = trees.weights.shape[1]
+        return trees.rows * len(trees.roots) * (way + _TREE + numbers * _NUMBER)
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """Emit an ensemble: for each row the leaves of all trees, then what these give."""
-    trees = _Trees.of(layer.node)
-    x = layer.whole(0).buffer
-    y = layer.output_buffer()
-    leaves = ir.Buffer("leaves", (len(trees.roots),), DType.INT16)
-    sums = ir.Buffer("sums", (trees.op.targets,), DType.FLOAT32, ir.Scope.LOCAL)
-    give = _Giving(trees, leaves, y, None if trees.targets is None else sums)
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """Return the bytes of the places of the leaves of a row."""
+        return node.inputs[4].type.elements * DType.INT16.bytes
 
-    kernels = [_walk(trees, x, f"{name}_{tree}", tree) for tree in range(len(trees.roots))]
+    def code_bytes(self, node: Node) -> int:
+        """Return the bytes of code beyond those of the loop that walks tables."""
+        trees = _Trees.of(node)
+        question = _QUESTION_OF_FLOATS_CODE if node.inputs[0].dtype.is_float else _QUESTION_CODE
+        count = questions(node)
+        conditions = count * question + (len(trees.features) - count) * _LEAF_CODE
+        return max(0, conditions + len(trees.roots) * _TREE_CODE - _LESS_CODE)
 
-    def one(row: te.Expr) -> ir.Stmt:
-        walked = [call(k, at(x, row, 0), at(leaves, tree)) for tree, k in enumerate(kernels)]
-        return seq(*walked, give.all(row))
+    def weight_bytes(self, node: Node) -> int:
+        """Return the bytes of the tables that are left."""
+        return sum(tensor.type.bytes for tensor in node.inputs[5:7])
 
-    body = each("row", trees.rows, one)
-    return layer.function(name, leaves, body if give.is_direct else ir.Allocate(sums, body))
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Emit an ensemble: for each row the leaves of all trees, then what these give."""
+        trees = _Trees.of(layer.node)
+        x = layer.whole(0).buffer
+        y = layer.output_buffer()
+        leaves = ir.Buffer("leaves", (len(trees.roots),), DType.INT16)
+        sums = ir.Buffer("sums", (trees.op.targets,), DType.FLOAT32, ir.Scope.LOCAL)
+        give = _Giving(trees, leaves, y, None if trees.targets is None else sums)
+
+        kernels = [_walk(trees, x, f"{name}_{tree}", tree) for tree in range(len(trees.roots))]
+
+        def one(row: te.Expr) -> ir.Stmt:
+            walked = [call(k, at(x, row, 0), at(leaves, tree)) for tree, k in enumerate(kernels)]
+            return seq(*walked, give.all(row))
+
+        body = each("row", trees.rows, one)
+        return layer.function(name, leaves, body if give.is_direct else ir.Allocate(sums, body))
 
 
 def _walk(trees: _Trees, x: ir.Buffer, name: str, tree: int) -> KernelDescription:

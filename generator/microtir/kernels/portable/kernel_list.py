@@ -37,16 +37,11 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Relabel, Reshape
-from microtir.operators.pooling.definition import AveragePool2D
-from microtir.operators.recurrent.definition import Lstm
-from microtir.operators.reduction.definition import Reduction
 from microtir.operators.state.definition import JoinRows, TakeRows
 from microtir.operators.streaming.definition import JoinColumns
 from microtir.operators.tables import has_table
-from microtir.operators.trees.definition import TreeEnsemble
 from microtir.plan.ir import Calls, Refusal
 from microtir.te.program import constants_of
-from microtir.tir.analysis.work import Work, work_of
 from microtir.tir.ir import PrimFunc
 
 
@@ -188,120 +183,14 @@ class View(Kernel):
         raise AssertionError(f"{name} of {layer.node.name} is a view, which has no function")
 
 
-class Accumulate(Nest):
-    """Input rows go into accumulators; a second function finishes."""
-
-    name = "accumulate"
-    has_wide_weights = True
-    rescales_in_float = True
-    operators = (
-        Conv2D,
-        DepthwiseConv2D,
-        AveragePool2D,
-        *(record.op for record in OPERATORS if issubclass(record.op, Reduction)),
-    )
-
-    def reject(self, node: Node) -> Refusal | None:
-        return accumulate.refusal(node)
-
-    def work(self, node: Node) -> Work:
-        """Return the work of a call for each row, and of the function that finishes."""
-        row, finish = super().work(node), work_of(self.finish(Layer.alone(node), "finish"))
-        rows, kinds = node.inputs[0].type.rows, dict.fromkeys((*row, *finish))
-        return {kind: rows * row.get(kind, 0) + finish.get(kind, 0) for kind in kinds}
-
-    def window(self, _node: Node) -> RowWindow | None:
-        """Return one row: it is added to the sums of an output row."""
-        return RowWindow()
-
-    def accumulator_bytes(self, node: Node) -> int:
-        return accumulate.accumulator_bytes(node)
-
-    def packed_bytes(self, node: Node) -> int:
-        return accumulate.packed_bytes(node)
-
-    def emit(self, layer: Layer, name: str) -> PrimFunc:
-        return accumulate.emit(layer, name)
-
-    def finish(self, layer: Layer, name: str) -> PrimFunc:
-        return accumulate.emit_finish(layer, name)
-
-
-class Steps(Nest):
-    """A loop over time around what a step computes."""
-
-    name = "steps"
-    operators = (Lstm,)
-    has_wide_sums = True
-    in_place = True
-
-    def packed_bytes(self, node: Node) -> int:
-        return recurrent.packed_bytes(node)
-
-    def emit(self, layer: Layer, name: str) -> PrimFunc:
-        return recurrent.emit(layer, name)
-
-
-class Branches(Kernel):
-    """Decision trees as conditions: fewer instructions than tables, and a size of its own."""
-
-    name = "branches"
-    operators = (TreeEnsemble,)
-
-    def reject(self, node: Node) -> Refusal | None:
-        return branches.refusal(node)
-
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        return branches.cost(node)
-
-    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        return branches.scratch_bytes(node)
-
-    def code_bytes(self, node: Node) -> int:
-        return branches.code_bytes(node)
-
-    def weight_bytes(self, node: Node) -> int:
-        return branches.weight_bytes(node)
-
-    def emit(self, layer: Layer, name: str) -> PrimFunc:
-        return branches.emit(layer, name)
-
-
-class WholeFunction(Kernel):
-    """A function that is written in whole, for an operator of the package or of the user.
-
-    Args:
-        name: of the kernel.
-        operators: those of the package; the records of users say that they have one.
-        in_place: whether it reads each element of a state before it overwrites it.
-    """
-
-    def __init__(self, name: str, *operators: type[Operator], in_place: bool = False) -> None:
-        self.name = name
-        self.operators = operators
-        self.in_place = in_place
-
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        return custom.cost(node)
-
-    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        return custom.scratch_bytes(node)
-
-    def packed_bytes(self, node: Node) -> int:
-        return custom.packed_bytes(node)
-
-    def emit(self, layer: Layer, name: str) -> PrimFunc:
-        return custom.emit(layer, name)
-
-
-USER_FUNCTION = WholeFunction("custom")
+USER_FUNCTION = custom.WholeFunction("custom")
 
 
 def kernels_of_record(record: OperatorRecord) -> tuple[Kernel, ...]:
     """Return the kernels that follow from what an operator is, of the package or of the user."""
     if record.function is not None:
         is_own = issubclass(record.op, UserOperator)
-        written = WholeFunction("written", record.op, in_place=record.is_in_place)
+        written = custom.WholeFunction("written", record.op, in_place=record.is_in_place)
         return (USER_FUNCTION if is_own else written,)
     has_tables = record.has(Trait.TABULATED)
     tables = (LookUp(record.op),) if has_tables else ()
@@ -330,8 +219,8 @@ KERNELS: tuple[Kernel, ...] = (
     Moves(),
     bilinear.Bilinear(),
     interleave.Interleave(),
-    Accumulate(),
-    Steps(),
-    Branches(),
+    accumulate.Accumulate(),
+    recurrent.Steps(),
+    branches.Branches(),
     USER_FUNCTION,
 )
