@@ -146,7 +146,7 @@ def test_number_takes_the_type_of_the_other_operand() -> None:
         (lambda: ~INT[0], "'~' negates a BOOL"),
         (lambda: te.select(INT[0], 1, 2), "condition of a select is int32"),
         (lambda: bool(INT[0] < 3), "no truth value"),
-        (lambda: INT[0] + INT, "Tensor is not a value of a kernel"),  # type: ignore[operator]
+        (lambda: INT[0] + INT, "Tensor is not a value of a kernel"),  # type: ignore[arg-type]
         (lambda: te.exp(INT[0]), "takes float32"),
         (lambda: te.call(Intrinsic.EXP), "takes 1 arguments, not 0"),
         (lambda: INT[REAL[0]], "is float32"),

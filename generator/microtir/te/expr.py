@@ -53,6 +53,27 @@ def merged(*all_needs: Needs) -> Needs:
     )
 
 
+BuildBinary: TypeAlias = Callable[[ir.Expr, ir.Expr], ir.Expr]
+Method: TypeAlias = "Callable[[Expr, ExprLike], Expr]"
+
+
+def _infix(
+    symbol: str, make: BuildBinary, on_bool: BuildBinary | None = None
+) -> tuple[Method, Method]:
+    """Return the methods of an operator, with a handle on the left and on the right.
+
+    One with `on_bool` is logical on BOOL, lazy on the right, and bitwise on integers.
+    """
+
+    def left(self: Expr, other: ExprLike) -> Expr:
+        return binary(symbol, make, self, other, on_bool)
+
+    def right(self: Expr, other: ExprLike) -> Expr:
+        return binary(symbol, make, other, self, on_bool)
+
+    return left, right
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
     """A scalar value of a kernel.
@@ -69,90 +90,24 @@ class Expr:
     def dtype(self) -> DType:
         return self.node.dtype
 
-    def __add__(self, other: ExprLike) -> Expr:
-        return binary("+", build.add, self, other)
-
-    def __radd__(self, other: ExprLike) -> Expr:
-        return binary("+", build.add, other, self)
-
-    def __sub__(self, other: ExprLike) -> Expr:
-        return binary("-", build.sub, self, other)
-
-    def __rsub__(self, other: ExprLike) -> Expr:
-        return binary("-", build.sub, other, self)
-
-    def __mul__(self, other: ExprLike) -> Expr:
-        return binary("*", build.mul, self, other)
-
-    def __rmul__(self, other: ExprLike) -> Expr:
-        return binary("*", build.mul, other, self)
-
-    def __truediv__(self, other: ExprLike) -> Expr:
-        return binary("/", build.div, self, other)
-
-    def __rtruediv__(self, other: ExprLike) -> Expr:
-        return binary("/", build.div, other, self)
-
-    def __floordiv__(self, other: ExprLike) -> Expr:
-        return binary("//", build.floordiv, self, other)
-
-    def __rfloordiv__(self, other: ExprLike) -> Expr:
-        return binary("//", build.floordiv, other, self)
-
-    def __mod__(self, other: ExprLike) -> Expr:
-        return binary("%", build.floormod, self, other)
-
-    def __rmod__(self, other: ExprLike) -> Expr:
-        return binary("%", build.floormod, other, self)
-
-    def __lshift__(self, other: ExprLike) -> Expr:
-        return binary("<<", build.shift_left, self, other)
-
-    def __rlshift__(self, other: ExprLike) -> Expr:
-        return binary("<<", build.shift_left, other, self)
-
-    def __rshift__(self, other: ExprLike) -> Expr:
-        return binary(">>", build.shift_right, self, other)
-
-    def __rrshift__(self, other: ExprLike) -> Expr:
-        return binary(">>", build.shift_right, other, self)
-
-    def __and__(self, other: ExprLike) -> Expr:
-        return logical("&", build.logical_and, build.bit_and, self, other)
-
-    def __rand__(self, other: ExprLike) -> Expr:
-        return logical("&", build.logical_and, build.bit_and, other, self)
-
-    def __or__(self, other: ExprLike) -> Expr:
-        return logical("|", build.logical_or, build.bit_or, self, other)
-
-    def __ror__(self, other: ExprLike) -> Expr:
-        return logical("|", build.logical_or, build.bit_or, other, self)
-
-    def __xor__(self, other: ExprLike) -> Expr:
-        return binary("^", build.bit_xor, self, other)
-
-    def __rxor__(self, other: ExprLike) -> Expr:
-        return binary("^", build.bit_xor, other, self)
-
-    def __lt__(self, other: ExprLike) -> Expr:
-        return binary("<", build.lt, self, other)
-
-    def __le__(self, other: ExprLike) -> Expr:
-        return binary("<=", build.le, self, other)
-
-    def __gt__(self, other: ExprLike) -> Expr:
-        return binary(">", build.gt, self, other)
-
-    def __ge__(self, other: ExprLike) -> Expr:
-        return binary(">=", build.ge, self, other)
-
-    def __eq__(self, other: ExprLike) -> Expr:  # type: ignore[override]  # an expression, as numpy's
-        return binary("==", build.eq, self, other)
-
-    def __ne__(self, other: ExprLike) -> Expr:  # type: ignore[override]  # an expression, as numpy's
-        return binary("!=", build.ne, self, other)
-
+    __add__, __radd__ = _infix("+", build.add)
+    __sub__, __rsub__ = _infix("-", build.sub)
+    __mul__, __rmul__ = _infix("*", build.mul)
+    __truediv__, __rtruediv__ = _infix("/", build.div)
+    __floordiv__, __rfloordiv__ = _infix("//", build.floordiv)
+    __mod__, __rmod__ = _infix("%", build.floormod)
+    __lshift__, __rlshift__ = _infix("<<", build.shift_left)
+    __rshift__, __rrshift__ = _infix(">>", build.shift_right)
+    __and__, __rand__ = _infix("&", build.bit_and, on_bool=build.logical_and)
+    __or__, __ror__ = _infix("|", build.bit_or, on_bool=build.logical_or)
+    __xor__, __rxor__ = _infix("^", build.bit_xor)
+    __lt__ = _infix("<", build.lt)[0]
+    __le__ = _infix("<=", build.le)[0]
+    __gt__ = _infix(">", build.gt)[0]
+    __ge__ = _infix(">=", build.ge)[0]
+    # They give expressions, as those of numpy arrays give arrays.
+    __eq__ = _infix("==", build.eq)[0]  # type: ignore[assignment]
+    __ne__ = _infix("!=", build.ne)[0]  # type: ignore[assignment]
     __hash__ = object.__hash__
 
     def __neg__(self) -> Expr:
@@ -356,21 +311,14 @@ def same_type(symbol: str, a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
     return left, right
 
 
-BuildBinary: TypeAlias = Callable[[ir.Expr, ir.Expr], ir.Expr]
-
-
-def binary(symbol: str, make: BuildBinary, a: ExprLike, b: ExprLike) -> Expr:
-    """Apply `make` to two operands of one type."""
-    left, right = same_type(symbol, a, b)
-    return Expr(make(left.node, right.node), merged(left.needs, right.needs))
-
-
-def logical(
-    symbol: str, on_bool: BuildBinary, on_int: BuildBinary, a: ExprLike, b: ExprLike
+def binary(
+    symbol: str, make: BuildBinary, a: ExprLike, b: ExprLike, on_bool: BuildBinary | None = None
 ) -> Expr:
-    """Apply a logical operation on BOOL, lazy on the right, or a bitwise one on integers."""
+    """Apply `make` to two operands of one type, or `on_bool`, if it is there, to two of BOOL."""
     left, right = same_type(symbol, a, b)
-    return binary(symbol, on_bool if left.dtype is DType.BOOL else on_int, left, right)
+    if on_bool is not None and left.dtype is DType.BOOL:
+        make = on_bool
+    return Expr(make(left.node, right.node), merged(left.needs, right.needs))
 
 
 # --- tensors: expressions read them, and they are computed by expressions ----------------------

@@ -8,6 +8,7 @@ place for the verifier and the interpreter to report.  Constants end up on the r
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from microtir.dtype import DType
 from microtir.errors import TirError
@@ -324,34 +325,18 @@ def compare(op: BinaryOp, a: Operand, b: Operand) -> Expr:
     return Binary(op, x, y)
 
 
-def lt(a: Operand, b: Operand) -> Expr:
-    """Return the condition a < b."""
-    return compare(BinaryOp.LT, a, b)
-
-
-def le(a: Operand, b: Operand) -> Expr:
-    """Return the condition a <= b."""
-    return compare(BinaryOp.LE, a, b)
-
-
-def gt(a: Operand, b: Operand) -> Expr:
-    """Return the condition a > b."""
-    return compare(BinaryOp.GT, a, b)
-
-
-def ge(a: Operand, b: Operand) -> Expr:
-    """Return the condition a >= b."""
-    return compare(BinaryOp.GE, a, b)
-
-
-def eq(a: Operand, b: Operand) -> Expr:
-    """Return the condition a == b."""
-    return compare(BinaryOp.EQ, a, b)
-
-
-def ne(a: Operand, b: Operand) -> Expr:
-    """Return the condition a != b."""
-    return compare(BinaryOp.NE, a, b)
+lt = partial(compare, BinaryOp.LT)
+"""The condition a < b."""
+le = partial(compare, BinaryOp.LE)
+"""The condition a <= b."""
+gt = partial(compare, BinaryOp.GT)
+"""The condition a > b."""
+ge = partial(compare, BinaryOp.GE)
+"""The condition a >= b."""
+eq = partial(compare, BinaryOp.EQ)
+"""The condition a == b."""
+ne = partial(compare, BinaryOp.NE)
+"""The condition a != b."""
 
 
 def logical_and(*conditions: Expr) -> Expr:
