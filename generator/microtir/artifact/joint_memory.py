@@ -52,7 +52,6 @@ class ConcurrentModules:
         return any(one in names and other in names for names in self.sets)
 
     def sorted(self) -> list[list[str]]:
-        """Return the sets, as lists of names in order."""
         return [sorted(names) for names in self.sets]
 
 

@@ -64,7 +64,6 @@ def _check_state(state: StateData) -> None:
 
 
 def _check_tensor(tensor: PortData | StateMemberData, place: str) -> int:
-    """Check rank and bytes of a tensor, and return the bytes."""
     if len(tensor.shape) > MAX_RANK:
         raise WrongDataError(f"'{place}.shape' has {len(tensor.shape)} extents",
                              legal=f"at most {MAX_RANK}")  # fmt: skip

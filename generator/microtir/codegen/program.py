@@ -150,7 +150,6 @@ class CProgram:
 
     @property
     def is_graph(self) -> bool:
-        """Return whether the program is a table of calls."""
         return self.model is not None and self.config.is_graph()
 
     @property

@@ -73,7 +73,6 @@ class Option:
 
     @property
     def path(self) -> str:
-        """Return the field as diagnostics name it."""
         return self.section.path + self.name
 
     @property

@@ -58,7 +58,6 @@ class Case:
 
     @property
     def text(self) -> str:
-        """Describe the case in one line."""
         node, numbers = self.layer.node, self.numbers
         shapes = " ".join("x".join(map(str, tensor.shape)) for tensor in node.inputs)
         names = ("stride", "dilation")

@@ -289,7 +289,6 @@ class _Search:
         return trial
 
     def _compiled(self, asked: PlanConstraints) -> _Trial:
-        """Return the program of constraints, each once."""
         if asked not in self._known:
             program = self.compile_once(asked)
             self._known[asked] = _Trial(program, Use.of(program, self.config))

@@ -207,7 +207,6 @@ class GraphReader:
 
     @property
     def scope(self) -> Scope:
-        """Return what variables hold here."""
         return self._variables.scope
 
     def inline(
@@ -316,7 +315,6 @@ class GraphReader:
 
     @property
     def resources(self) -> Mapping[Resource, Tensor]:
-        """Return what each resource holds in the end."""
         return self._variables.resources
 
     def _outputs(self, nodes: Sequence[Node]) -> tuple[tuple[Tensor, ...], list[Node]]:

@@ -175,7 +175,6 @@ class Variables:
 
     @property
     def resources(self) -> Mapping[Resource, Tensor]:
-        """Return what each resource holds in the end."""
         return {resource: cell.current for resource, cell in self._scope.resources.items()}
 
     @property

@@ -119,7 +119,6 @@ class InstructionSet:
         return next(matches, Kind.PLAIN)
 
     def registers_of(self, operands: str) -> list[str]:
-        """Return the registers that operands name, in their order."""
         return re.findall(rf"\b(?:{self.registers})\b", operands)
 
     def words_moved(self, _operands: str) -> int:

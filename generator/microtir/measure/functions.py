@@ -54,7 +54,6 @@ class Functions:
 
     @property
     def layers(self) -> tuple[PrimFunc, ...]:
-        """Return the functions that the main of a model calls."""
         return self.own[:-1] if self.is_model else ()
 
     @property

@@ -171,8 +171,6 @@ class Orders:
 
 
 def _moved(order: Sequence[int], chain: Sequence[int], rng: random.Random) -> list[int]:
-    """Return an order with a buffer of the chain at another place."""
-
     def below(count: int) -> int:
         return int(rng.random() * count)
 

@@ -232,7 +232,6 @@ class _Task:
         return kinds
 
     def storage(self, *, workspace_io: bool) -> Storage:
-        """Return where tensors live."""
         graph = self.graph
         states = [t for state in graph.states for t in (state.before, state.after)]
         caller = states if workspace_io else (*graph.inputs, *graph.outputs)

@@ -34,7 +34,6 @@ class PoolValues:
 
     @property
     def argument(self) -> str:
-        """Return the parameter of the run function."""
         return c_name(self.name)
 
     @property

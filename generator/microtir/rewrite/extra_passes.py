@@ -174,6 +174,5 @@ def _require_kind(before: Graph | PrimFunc, after: object, where: str) -> None:
 
 
 def _blamed(error: MicrotirError, where: str) -> MicrotirError:
-    """Return the same error, said of the pass that is to blame."""
     what = f"{error.where}: {error.what}" if error.where else error.what
     return type(error)(what, where=where, legal=error.legal, fix="correct the pass")

@@ -126,7 +126,6 @@ class _Storage:
 
 
 def _buffers(program: ScheduledProgram) -> tuple[ir.Buffer, ...]:
-    """Return every buffer that belongs to a tensor of the program."""
     return (*program.inputs, *program.constants, *program.storage.values())
 
 

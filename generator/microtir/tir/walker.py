@@ -52,7 +52,6 @@ class StatementWalker(Generic[KnownT, ResultT]):
                 yield from self.call(s, known)
 
     def loop(self, s: ir.For, known: KnownT) -> Iterator[ResultT]:
-        """Yield what the turns of a loop give."""
         yield from self.statement(s.body, known)
 
     def inside_let(self, s: ir.Let, known: KnownT) -> KnownT:
@@ -69,7 +68,6 @@ class StatementWalker(Generic[KnownT, ResultT]):
         return iter(())
 
     def store(self, s: ir.Store, known: KnownT) -> Iterator[ResultT]:
-        """Yield what the write of a Store gives."""
         return iter(())
 
     def call(self, s: Call, known: KnownT) -> Iterator[ResultT]:

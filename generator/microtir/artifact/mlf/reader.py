@@ -119,7 +119,6 @@ def _sources(
 
 
 def _parameters(file: Path, members: Mapping[str, bytes], facts: Metadata) -> tuple[DataFile, ...]:
-    """Return the constants that are no arrays of the code."""
     names = [pool.file for pool in facts.constant_pools if pool.file is not None]
     if facts.parameters is not None:
         names.append(facts.parameters.file)

@@ -84,7 +84,6 @@ class CallTable:
     tensors: tuple[TableTensor, ...]
 
     def numbered(self, node: TableNode) -> tuple[tuple[int, TableTensor], ...]:
-        """Return the tensors of a node in the order of its arguments, with their numbers."""
         return tuple((n, self.tensors[n]) for n in node.arguments)
 
 

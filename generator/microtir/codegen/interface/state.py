@@ -60,7 +60,6 @@ class Member:
 
 
 def _members(program: CProgram) -> list[Member]:
-    """Return the states of a model as members of its struct."""
     return [_member(port) for port in program.states]
 
 

@@ -129,7 +129,6 @@ def _parameters(program: CProgram) -> list[str]:
 
 
 def _prototype(program: CProgram) -> str:
-    """Return the declaration of the function, with its comment."""
     count = f"{program.macro}_STEP_COUNT"
     text = [
         "Runs one step of the model: an operator, or an iteration over the rows of several.",

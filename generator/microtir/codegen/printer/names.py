@@ -45,7 +45,6 @@ class ScopedNames:
         self._used: set[Var | Buffer] = set()
 
     def define(self, item: Var | Buffer, wanted: str | None = None) -> str:
-        """Give `item` a name in the current block and return it."""
         name = self.reserve(wanted or item.name)
         self._names[item] = name
         return name

@@ -119,7 +119,6 @@ class NodeEmitter:
     def emit(
         self, op: Operator, inputs: Sequence[Tensor], outputs: Sequence[TensorType | None]
     ) -> tuple[Tensor, ...]:
-        """Return the results of an operator; see `onnx_operands.Emitter`."""
         self.parts.budget.spend_node(self.where)
         node = self._typed(op, tuple(inputs), outputs)
         self._check_sizes(node)

@@ -94,7 +94,6 @@ class _Form:
         return printed("kernels/block_products.j2", self.values())
 
     def values(self) -> dict[str, object]:
-        """Return what the template of products is given."""
         return {
             "bits": str(self.bits),
             "turn": str(min(self.words, _TURN)),

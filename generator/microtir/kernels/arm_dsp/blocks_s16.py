@@ -47,7 +47,6 @@ class Block16:
 
     @property
     def turns(self) -> int:
-        """Return the turns over output channels."""
         return len(turns_of(self.outputs, self.channels))
 
     @property
@@ -96,7 +95,6 @@ class Block16:
 
     @property
     def instructions(self) -> int:
-        """Return the instructions of a call, as they are printed."""
         loops = 3 * (self.whole // self.turn) + 3 if self.turn else 0
         runs = self.runs.rows * self.runs.parts
         if not self.is_straight:

@@ -57,7 +57,6 @@ class Dense16(float_rescaling.FloatRescaling):
         return Refusal.FORM if self._finish(node) is None else None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions of the kernel, as they are printed."""
         return dense.rows_of(node) * (self._block(node).instructions + 10)
 
     def code_bytes(self, node: Node) -> int:

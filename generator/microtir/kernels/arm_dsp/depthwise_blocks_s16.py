@@ -63,7 +63,6 @@ class DepthwiseBlock16:
 
     @property
     def instructions(self) -> int:
-        """Return the instructions of a call, as they are printed."""
         return self.turns * self.turn_instructions + 24
 
     @property

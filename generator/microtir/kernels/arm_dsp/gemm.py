@@ -511,8 +511,6 @@ class Turn:
         return lane_sums.split_lane(lane, products)
 
     def output(self, block: te.Expr, quad: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
-        """Store channel `number` of those of a turn."""
-
         def word(n: int) -> te.Expr:
             line, place = divmod(number * WORDS + n, self.pairs)
             return load(self.packed, quad, self.steps + line, place)

@@ -188,7 +188,6 @@ class GemmBytes(float_rescaling.FloatRescaling):
         return self.pixels == 1 and _by_octets(geometry)
 
     def _distance(self, geometry: Geometry) -> int:
-        """Return the bytes between the pixels of a block."""
         return geometry.pixel_stride if _reads_input(geometry) else _values(geometry)
 
     def _line(self, geometry: Geometry, pixels: int) -> int:

@@ -45,7 +45,6 @@ class Lines:
 
     @property
     def steps(self) -> int:
-        """Return steps of two values each."""
         return -(-self.depth // _PAIR)
 
     @property

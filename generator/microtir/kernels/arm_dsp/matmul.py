@@ -118,7 +118,6 @@ class Matmul(counted.Counted):
         return (form.packed + form.first.elements) * DType.INT16.bytes
 
     def printed(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions that widen and multiply."""
         form = _form(node)
         of_stack = form.block(1).blocks * form.second.instructions() + sum(
             times * (form.lines(rows).instructions() + form.block(rows).instructions())

@@ -247,7 +247,6 @@ Place = Callable[[te.Expr, te.Expr], tuple[te.Expr, te.Expr]]
 def _outputs(
     pixels: ir.Var, channels: int, planes: outputs.PlaneRow | None, sizes: Sizes
 ) -> tuple[ir.Buffer, ir.Var | None, Place]:
-    """Return the outputs of a patch, and for planes the column of its first pixel."""
     if planes is None:
         y = ir.Buffer("y", (pixels, channels), DType.INT8)
         return y, None, lambda channel, pixel: (pixel, channel)

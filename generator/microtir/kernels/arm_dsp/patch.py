@@ -101,12 +101,10 @@ class Segments:
         return -(-pixels // self.at_once) * self.block
 
     def lane(self, pixel: te.ExprLike) -> te.Expr:
-        """Return where the values of a pixel begin."""
         p = te.as_expr(pixel, DType.INT32)
         return p // self.at_once * self.block + p % self.at_once * 2
 
     def quad_index(self, segment: te.ExprLike) -> te.Expr:
-        """Return where the quads of a segment begin in a block."""
         return te.as_expr(segment, DType.INT32) * (self.quads * 2 * self.lanes)
 
     def tail_index(self, segment: te.Expr) -> te.Expr:

@@ -90,7 +90,6 @@ def sums_of(steps: int, at_once: int) -> KernelDescription:
 
 
 def _printed(words: int) -> dict[str, str | bool]:
-    """Return what the template is given of a sum of words."""
     return {
         **micro_kernel.repeated(words // 2, _REPEATS),
         "bytes": str(words // 2 * 8),

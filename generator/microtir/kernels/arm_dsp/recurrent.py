@@ -43,7 +43,6 @@ class _Product:
 
     @staticmethod
     def of(matrix: Array) -> _Product:
-        """Return the products of a matrix (blocks, rows, K)."""
         blocks, rows, width = matrix.shape
         passes = rows // (2 * _PAIRS)
         lanes = refusals.asked(pack_pairs(arranged(matrix.reshape(blocks * rows, width))))
@@ -68,7 +67,6 @@ class _Product16:
 
     @staticmethod
     def of(matrix: Array) -> _Product16:
-        """Return the products of a matrix (blocks, rows, K)."""
         _, rows, width = matrix.shape
         own_block = _block16(rows, width)
         packed = [pack_weights(some, own_block) for some in matrix.astype(np.int8)]

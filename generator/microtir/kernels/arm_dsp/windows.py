@@ -103,7 +103,6 @@ class _Form:
 
     @property
     def copied(self) -> int:
-        """Return values of the image in a row."""
         return min(
             self.geometry.copied * self.geometry.image.channels, self.rows.pitch - self.first
         )
@@ -116,7 +115,6 @@ class _Form:
 
     @property
     def tiled(self) -> int:
-        """Return the pixels of a row in whole tiles."""
         return self.rows.width // PIXELS * PIXELS
 
     @property

@@ -56,7 +56,6 @@ class WidenedRows:
 
     @property
     def distance(self) -> int:
-        """Return values from a row to the next."""
         return self.copies * self.pitch
 
     @property
@@ -121,7 +120,6 @@ class WidenedRows:
 
     @property
     def name(self) -> str:
-        """Tell kernels apart."""
         return f"{self.taps}x{self.length}by{self.step}in{self.pitch}"
 
 

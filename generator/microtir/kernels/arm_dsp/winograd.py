@@ -76,7 +76,6 @@ class Winograd(float_rescaling.FloatRescaling):
         return form_of(node).values * DType.INT16.bytes
 
     def weight_bytes(self, node: Node) -> int:
-        """Return the bytes of transformed weights, and of what requantisation needs."""
         return form_of(node).weight_bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:

@@ -72,7 +72,6 @@ class WinogradRows(float_rescaling.FloatRescaling):
         return self._form(node).values * DType.INT16.bytes
 
     def weight_bytes(self, node: Node) -> int:
-        """Return the bytes of transformed weights, and of what requantisation needs."""
         return self._form(node).weight_bytes
 
     def instructions(self, node: Node, _calls: Calls) -> int:
@@ -138,7 +137,6 @@ class _Rows(winograd_windows.Windows):
         self._block = block
 
     def block(self, pixel: Pixel, _count: int) -> ir.Stmt:
-        """Emit the transforms of three rows."""
         before = self.form.geometry.windows.rows.before
         values = self.form.transforms // TAPS
         kernel = row_inputs(self.form.channels, self._block)

@@ -139,7 +139,6 @@ class Form:
 
     @property
     def weight_bytes(self) -> int:
-        """Return the bytes of transformed weights, and of what requantisation needs."""
         weights = self.at_once * self.positions * self.channels * DType.INT16.bytes
         return self.turns * (weights + winograd.constants_of(self.at_once) * _WORD)
 

@@ -167,7 +167,6 @@ class Matmul(counted.Counted):
         return _form(node).scratch
 
     def printed(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions that pack and multiply."""
         form = _form(node)
         return form.stacks * form.instructions()
 

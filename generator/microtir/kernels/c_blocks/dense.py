@@ -74,7 +74,6 @@ def _outputs_per_pass(node: Node, finish: Finish, form: Form) -> int:
 
 
 def _size(node: Node, per_pass: int, finish: Finish, native: Native | None) -> BlockSize:
-    """Return the micro-kernel of a row."""
     outputs, inputs = node.inputs[1].shape
     runs = Runs(1, 1, inputs, inputs, inputs, inputs)
     return BlockSize(Block(1, per_pass, _TURN, native=native), runs, outputs, finish)

@@ -70,7 +70,6 @@ class Spread:
     distance: int = 0
 
     def name(self, channels: int) -> str:
-        """Distinguish kernels of so many channels."""
         groups = f"_groups{self.groups}" * (self.groups > 1)
         return groups + f"_apart{self.distance}" * (self.distance > channels * self.groups)
 

@@ -39,7 +39,6 @@ class PackedRows:
 
     @staticmethod
     def of(finish: RawSums, matrix: Array) -> PackedRows:
-        """Return the products of a matrix (blocks, rows, K)."""
         blocks, rows, width = matrix.shape
         turns = rows // _TOGETHER
         finish = replace(finish, weight=DType(matrix.dtype.name))  # mixed ones have both

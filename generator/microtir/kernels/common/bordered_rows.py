@@ -171,7 +171,6 @@ class BorderedRows(WindowRows):
     def _place(
         self, number: te.ExprLike, column: te.ExprLike, channel: te.ExprLike = 0
     ) -> tuple[te.ExprLike, ...]:
-        """Return the indices of an element in scratch."""
         if not self._is_flat:
             return number, column, channel
         row, pixel = (te.as_expr(n, DType.INT32) for n in (number, column))

@@ -80,7 +80,6 @@ class Geometry:
 
     @property
     def padded(self) -> int:
-        """Return the width of a row with its borders."""
         return self.windows.columns.reach(self.output.width)
 
     @property
@@ -96,7 +95,6 @@ class Geometry:
 
     @property
     def is_bordered(self) -> bool:
-        """Return whether windows leave the image."""
         return self.windows.clip(self.output)
 
     @property

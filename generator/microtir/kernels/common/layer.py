@@ -41,7 +41,6 @@ class Edge:
         return Extents.of(self.type)
 
     def at(self, row: te.ExprLike, column: te.ExprLike, channel: te.ExprLike) -> te.Expr:
-        """Return the stored element of a row of the tensor."""
         return self.storage[_slot(row, self.type, self.layout), column, channel]
 
 
@@ -69,7 +68,6 @@ class Rows:
         return self.layout.rows == self.type.rows
 
     def slot(self, row: te.Expr) -> te.ExprLike:
-        """Return where a row of the tensor lies."""
         return _slot(row + self.top, self.type, self.layout)
 
     def at(self, row: te.Expr, column: te.ExprLike, channel: te.ExprLike) -> ir.BufferArgument:
@@ -173,7 +171,6 @@ class Layer:
         return self._placeholders[tensor]
 
     def data(self, position: int) -> Array:
-        """Return the values of a constant input."""
         return self.node.inputs[position].values
 
     # --- outputs ------------------------------------------------------------------------------

@@ -153,7 +153,6 @@ class MovesByCalls(Moves):
         return calls * (self.mover(inner, box.run, dtype).instructions + _AROUND_CALL) + _LINE
 
     def box(self, box: Box, source: ir.Buffer | None, target: ir.Buffer) -> ir.Stmt:
-        """Emit the loops of a box around calls."""
         if source is None:
             return super().box(box, source, target)
         inner, around = self._inner(box, target.dtype)

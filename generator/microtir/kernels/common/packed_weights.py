@@ -44,7 +44,6 @@ class PackedWeights:
 
     @staticmethod
     def of(values: Array) -> PackedWeights:
-        """Return weights that fit four bits."""
         return PackedWeights(te.constant(_packed(values), "weights"), values.shape)
 
     def __getitem__(self, indices: te.ExprLike | tuple[te.ExprLike, ...]) -> te.Expr:

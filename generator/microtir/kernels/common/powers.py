@@ -59,7 +59,6 @@ class Tables:
         return Tables(_powers(params), results[::-1]) if is_least.all() else None
 
     def buffers(self) -> tuple[ir.Buffer, ir.Buffer]:
-        """Return constants, which are one where the tables are."""
         powers = packing.constant("powers", self.powers.astype(np.int32))
         if self.results is self.powers:
             return powers, powers

@@ -39,7 +39,6 @@ class Sequences:
 
     @staticmethod
     def of(layer: Layer) -> Sequences:
-        """Return the parameters, which become those of the layer."""
         op = layer.node.attributes(recurrent.Lstm)
         x, (hidden_before, cell_before) = layer.whole(0), (_begin(layer, n) for n in (1, 2))
         y, hidden, cell = (layer.output_buffer() for _ in range(3))

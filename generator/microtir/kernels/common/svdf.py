@@ -124,7 +124,6 @@ class _Svdf:
 
     @staticmethod
     def of(layer: Layer, over_time: OverTime | None) -> _Svdf:
-        """Return the parameters, which become those of the layer."""
         x, before = layer.whole(0).buffer, layer.whole(1).buffer
         y, after = layer.output_buffer(), layer.output_buffer()
         by = over_time if has_short_memory(layer.node) else None
@@ -170,7 +169,6 @@ class _Svdf:
         return visitor.substitute(body, replaced)
 
     def outputs_by(self, by: OverTime, n: te.Expr, weights: Array) -> ir.Stmt:
-        """Emit a call that computes the outputs."""
         time, units = self.finish.time, self.extents.units
         assert isinstance(time, WeightedArithmetic)
         of_time = packing.constant("time_weights", weights.reshape(units, -1))
@@ -179,7 +177,6 @@ class _Svdf:
         return call(kernel, at(self.after, n, 0), at(of_time, 0, 0), start, at(self.y, n, 0))
 
     def outputs(self, n: te.Expr, weights: Array) -> ir.Stmt:
-        """Emit the outputs, of the new memory."""
         if self.over_time is not None:
             return self.outputs_by(self.over_time, n, weights)
         batch, _, filters, length, units = self.extents

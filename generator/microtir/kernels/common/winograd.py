@@ -267,7 +267,6 @@ class SumsOfPositions(ABC):
         """Emit the outputs of a turn, of all tiles, given the sums."""
 
     def whole(self) -> ir.Stmt:
-        """Emit all of them."""
         turns = te.as_expr(self.u.shape[0], DType.INT32)
         return loop("turn", 0, turns, self.turn)
 
@@ -301,7 +300,6 @@ class SumsOfPositions(ABC):
         return te.cast(DType.INT32, x) * te.cast(DType.INT32, weight)
 
     def first(self, turn: te.Expr, last: int) -> te.Expr:
-        """Return the first channel of a turn, which is `last` or one before."""
         return te.minimum(turn * self.per_turn, last)
 
     def output(

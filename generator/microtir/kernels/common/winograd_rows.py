@@ -106,7 +106,6 @@ class RowMeaning(SumsOfPositions):
         self.y = y
 
     def tiles(self, turn: te.Expr) -> ir.Stmt:
-        """Emit the outputs of a turn, of all tiles."""
         return seq(*(
             self.pixel(turn, tile, number, column)
             for tile, number in self.places
@@ -114,7 +113,6 @@ class RowMeaning(SumsOfPositions):
         ))  # fmt: skip
 
     def pixel(self, turn: te.Expr, tile: int, number: int, column: int) -> ir.Stmt:
-        """Emit a channel of an output."""
         first, second, third, last = (load(self.sums, at, tile, number) for at in range(POSITIONS))
         total = first - second + last if column else first + second + third
         place = te.as_expr(tile * OUTPUTS + column, DType.INT32)

@@ -248,7 +248,6 @@ class Dense(kernel.Kernel):
         return packed_bytes(outputs, 1, inputs)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the layer function: rows of inputs are pixels."""
         packed = refusals.asked(_packed_dense(layer.node))
         inputs = layer.node.inputs[1].shape[1]
         return _emit_flat(layer, name, packed, inputs, Extents.of(layer.node.output.type).width)

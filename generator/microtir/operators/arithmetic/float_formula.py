@@ -82,7 +82,6 @@ def _exact(node: Node) -> Scalars:
 
 
 def _types(node: Node) -> tuple[TensorType, TensorType, TensorType]:
-    """Return the types of both operands and of the result."""
     first, second = (tensor.type for tensor in node.inputs)
     return first, second, node.output.type
 

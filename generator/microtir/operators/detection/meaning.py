@@ -52,7 +52,6 @@ def non_max_suppression(
 
 
 def _corners(form: BoxForm, boxes: Array) -> Array:
-    """Return the lower and the upper corner of each box."""
     first, second = boxes[:, :2], boxes[:, 2:]
     if form is BoxForm.CENTRES:
         half = second * np.float32(0.5)

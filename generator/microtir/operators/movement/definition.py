@@ -238,7 +238,6 @@ def _computed_slice_shape(node: Node, op: StridedSlice) -> tuple[Shape, ...]:
 
 
 def _along(node: Node) -> int:
-    """Return the axis that parts lie along."""
     op = node.op
     assert isinstance(op, Concatenation | Pack | Split | Unpack)
     return op.axis

@@ -54,7 +54,6 @@ class _Direction:
     is_rounded: bool = False
 
     def step_inputs(self, step: int) -> Tensor:
-        """Return (N, gates * size)."""
         one = along(self.node, self.inputs, 0, step, 1)
         return reshaped(self.node, one, *self.inputs.shape[1:])
 
@@ -71,7 +70,6 @@ class _Direction:
         )
 
     def gate(self, x: Tensor, number: int) -> Tensor:
-        """Return one gate of (N, gates * size)."""
         return along(self.node, x, 1, number * self.size, self.size)
 
     def limited(self, x: Tensor) -> Tensor:

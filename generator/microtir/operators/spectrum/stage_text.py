@@ -45,7 +45,6 @@ class Lines:
         return name
 
     def pair(self, name: str, re: str, im: str) -> Pair:
-        """Give the parts of a number names."""
         return Pair(self.let(f"{name}_re", re), self.let(f"{name}_im", im))
 
     def literal(self, value: int) -> str:
@@ -53,7 +52,6 @@ class Lines:
         return str(value) if self.wide == "int32" else f"{self.wide}({value})"
 
     def load(self, element: str) -> str:
-        """Return an element as a value of the wide type."""
         return element if self.is_float else f"cast({self.wide}, {element})"
 
     def narrow(self, text: str) -> str:

@@ -48,7 +48,6 @@ def _is_converted_input(graph: Graph, producers: dict[Tensor, Node], tensor: Ten
 
 
 def _turned(conversion: Node, transpose: Node) -> tuple[Node, Node]:
-    """Return both nodes in the other order."""
     source = conversion.inputs[0]
     type_ = replace(source.type, shape=transpose.output.shape)
     between = Tensor(f"{transpose.output.name}_given", type_)

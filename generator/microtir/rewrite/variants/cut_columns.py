@@ -100,7 +100,6 @@ class _Band:
     def banded(
         self, node: Node, op: Operator, inputs: tuple[Tensor, ...], columns: Columns
     ) -> Node:
-        """Return a node that computes some columns of the output."""
         width, before = width_of(node.output), self.before.get(node.output, Columns(0, 0))
         new = columns.stop - max(columns.first, before.stop)
         per_column = macs(node) // width

@@ -289,7 +289,6 @@ class WorkCounter:
                 self.binary(e, depth)
 
     def operand(self, e: ir.Expr) -> None:
-        """Count an operand of what shifts its operand on some CPUs."""
         inner = _shifted(e)
         if inner is None:
             self.expr(e)
@@ -342,7 +341,6 @@ class WorkCounter:
         return ends.get(True, f"{name}_by")
 
     def converted(self, e: ir.Cast, depth: int) -> None:
-        """Count a conversion between integers and floats."""
         del e
         self.add("convert", depth)
 

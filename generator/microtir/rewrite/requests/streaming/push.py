@@ -227,7 +227,6 @@ class _Writer:
         return target
 
     def tensor(self, tensor: Tensor, rows: Rows, name: str = "") -> Tensor:
-        """Return a new tensor for rows of another one."""
         axis, shape = self.lines.of[tensor].axis, tensor.shape
         type_ = replace(tensor.type, shape=(*shape[:axis], rows.count, *shape[axis + 1 :]))
         return Tensor(name or f"{tensor.name}, rows {rows}", type_)

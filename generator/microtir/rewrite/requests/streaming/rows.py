@@ -24,7 +24,6 @@ class Rows:
         return self.first <= other.first and other.stop <= self.stop
 
     def moved(self, by: int) -> Rows:
-        """Return the run so many rows further on."""
         return Rows(self.first + by, self.stop + by)
 
     def common(self, other: Rows) -> Rows:
