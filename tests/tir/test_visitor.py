@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from microtir.errors import TirError
-from microtir.tir.duplicate import duplicate
 from microtir.tir.ir import Buffer, DType, For, IntImm, Load, PrimFunc, Store, Var
+from microtir.tir.passes.partition import duplicate
 from microtir.tir.text import parse_function, stmt_text
 from microtir.tir.visitor import (
     Rewriter,

@@ -70,7 +70,7 @@ def fit(
             )  # fmt: skip
     file = model_path(model).name
     if output is not None:
-        from microtir.search.fit_page import to_page
+        from microtir.search.fit_table import to_page
 
         page = to_page(title(file, config.optimize.value, fits), fits)
         # A file's name may be no text.

@@ -13,12 +13,11 @@ from microtir.codegen.interface.constant_pools import constant_pool_data
 from microtir.codegen.interface.entry import exported_name
 from microtir.codegen.interface.parameters import alignment, file_name, file_size
 from microtir.codegen.interface.pools import workspace_pools
-from microtir.codegen.kernel_data import kernel_data
-from microtir.codegen.outputs import output_data
 from microtir.codegen.printer.definitions import definitions
 from microtir.codegen.program import CProgram
 from microtir.dtype import DType
 from microtir.measure import Figures, StackFrame, Stacks
+from microtir.measure.functions import kernels_of
 from microtir.module.ir_module import ModelInfo, Port, StatePort
 from microtir.plan.decisions import Decision
 from microtir.tir.function import Origin
@@ -49,7 +48,7 @@ def metadata_of(program: CProgram, figures: Figures, identity: str = "") -> meta
         model=_model(model) if model else None,
         ports=tuple(_port(port, model) for port in model.ports) if model else (),
         layers=tuple(_layer(program, layer) for layer in program.layers),
-        kernels=kernel_data(program),
+        kernels=_kernels(program),
         memory=_memory(program, model) if model else None,
         stack=_stack(program, figures.stacks),
         functions=tuple(_function(program, function) for function in program.exported),
@@ -177,7 +176,7 @@ def _layer(program: CProgram, layer: PrimFunc) -> metadata.LayerData:
         name=origin.node,
         function=program.names[layer],
         takes_row_range=layer.row_range is not None,
-        outputs=tuple(output_data(b, layer) for b in program.tensors_written(layer)),
+        outputs=tuple(_output(b, layer) for b in program.tensors_written(layer)),
         weights_bytes=sum(a.bytes for a in program.constants if a.users[:1] == (layer.name,)),
         scratch_bytes=_bytes(layer.scratch) if layer.scratch is not None else 0,
         externs=tuple(extern.name for extern in extern_functions((layer,))),
@@ -185,6 +184,29 @@ def _layer(program: CProgram, layer: PrimFunc) -> metadata.LayerData:
         accumulator=_accumulator(decision),
         choice=_choice(decision) if decision else None,
     )
+
+
+def _output(buffer: Param, layer: PrimFunc) -> metadata.OutputData:
+    """Return what a layer writes into one of its parameters: how its rows lie in memory."""
+    assert isinstance(buffer, Buffer)
+    rows, *extents = [extent for extent in buffer.shape if isinstance(extent, int)] or [1]
+    planes = None
+    if (rows_of := layer.plane_rows) is not None:
+        planes = metadata.PlanesData(extents[0], rows_of.before, rows_of.width, rows_of.dtype.value)
+    return metadata.OutputData(buffer.dtype.value, rows, math.prod(extents), planes)
+
+
+def _kernels(program: CProgram) -> tuple[metadata.KernelData, ...]:
+    """Return the micro-kernels in printing order, with the layers that call them."""
+    users: dict[str, list[str]] = {}
+    for layer in program.layers:
+        for kernel in dict.fromkeys(kernels_of(layer)):
+            users.setdefault(program.names[kernel], []).append(program.names[layer])
+    printed = [program.names[function] for function in program.functions]
+    return tuple(
+        metadata.KernelData(name, lines=(), layers=tuple(users[name]))
+        for name in printed if name in users
+    )  # fmt: skip
 
 
 def _choice(decision: Decision) -> metadata.ChoiceData:

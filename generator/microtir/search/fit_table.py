@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from microtir.boards.board import MemoryKind
 from microtir.search.board_fit import BoardFit, MemoryFit
 from microtir.support.quantities import duration, size, three_digits
+from microtir.support.templates import render_page
 
 COLUMNS = ("board", "CPU", "RAM", "flash", "est. cycles", "est. time", "verdict")
 RIGHT = ("RAM", "flash", "est. cycles", "est. time")
@@ -33,6 +34,19 @@ def row(fit: BoardFit) -> tuple[str, ...]:
         three_digits(fit.cycles) if fit.cycles else "",
         duration(seconds) if seconds else "",
         _verdict(fit),
+    )
+
+
+def to_page(title: str, fits: Sequence[BoardFit]) -> str:
+    """Return one page that needs no script or style from elsewhere.
+
+    Args:
+        title: says the result in a line.
+        fits: the boards in order.
+    """
+    rows = [(fit.fits, row(fit)) for fit in fits]
+    return render_page(
+        "search/fits.html.j2", title=title, columns=COLUMNS, rows=rows, right=RIGHT, note=NOTE
     )
 
 

@@ -10,9 +10,15 @@ from microtir.tir import build, ir
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.analysis.inequalities import conjuncts, margin
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.duplicate import duplicate
 from microtir.tir.passes.guards import is_total, limit, sole_guards, without
-from microtir.tir.visitor import Rewriter, rewrite_function, variables_used, walk
+from microtir.tir.visitor import (
+    Replacement,
+    Rewriter,
+    rewrite_function,
+    substitute,
+    variables_used,
+    walk,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,17 @@ class PartitionLoops:
     def __call__(self, func: ir.PrimFunc) -> ir.PrimFunc:
         split = rewrite_function(func, _Splitter(self.max_nodes))
         return rewrite_function(split, _Clipper())
+
+
+def duplicate(s: ir.Stmt) -> ir.Stmt:
+    """Copy a statement with new objects for all that it defines: a Var is defined once."""
+    fresh: dict[ir.Param, Replacement] = {}
+    for node in walk(s):
+        if isinstance(node, ir.For | ir.Let):
+            fresh[node.var] = build.fresh(node.var)
+        elif isinstance(node, ir.Allocate):
+            fresh[node.buffer] = replace(node.buffer)
+    return substitute(s, fresh) if fresh else s
 
 
 class _Scoped(Rewriter):
