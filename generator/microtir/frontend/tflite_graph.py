@@ -183,7 +183,6 @@ class GraphReader:
         return graphs[number]
 
     def assigned(self, number: int, arguments: Sequence[Tensor]) -> frozenset[Resource]:
-        """Return the variables that a subgraph assigns where these tensors are its inputs."""
         return self._effects.of_subgraph(number, [self._file.handles.get(t) for t in arguments])
 
     def assigning(self, number: int, arguments: Sequence[Tensor]) -> list[FileOperator]:
@@ -194,15 +193,12 @@ class GraphReader:
         return [op for op in graph.operators if self._effects.of_operator(op, handles)]
 
     def is_handle(self, tensor: Tensor) -> bool:
-        """Return whether a tensor stands for a variable."""
         return tensor in self._file.handles
 
     def hand_on(self, index: int, handle: Tensor) -> None:
-        """Let a tensor of this subgraph stand for the variable of a handle."""
         self._variables.bind(index, self._file.handles[handle])
 
     def is_resource(self, index: int) -> bool:
-        """Return whether a tensor of this subgraph is a handle by its type."""
         return self._graph.tensors[index].type == TfliteType.RESOURCE
 
     @property
@@ -270,15 +266,12 @@ class GraphReader:
         return self._tensors.get(index) if resource is None else self._file.handle(resource)
 
     def new_tensor(self, name: str, type_: TensorType) -> Tensor:
-        """Return a tensor that the file does not have."""
         return self._tensors.new(name, type_)
 
     def new_label(self, name: str) -> str:
-        """Return the name of a node that the file does not have."""
         return self._file.node_names.take(name)
 
     def is_used(self, index: int) -> bool:
-        """Return whether another operator or a caller takes a tensor of this subgraph."""
         return index in self._used
 
     def _left_by(self, number: int) -> dict[Resource, Array]:

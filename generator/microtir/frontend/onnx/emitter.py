@@ -144,7 +144,6 @@ class NodeEmitter:
         return node.outputs
 
     def constant(self, data: Array) -> Tensor:
-        """Return a constant of this node's own."""
         self.parts.budget.spend_bytes(data.nbytes, self.where)
         return self.parts.constant(f"{self.label}/constant", data)
 
@@ -153,39 +152,30 @@ class NodeEmitter:
         self.parts.budget.spend_bytes(count, self.where)
 
     def run(self, body: object, inputs: Sequence[Value]) -> tuple[Value, ...]:
-        """Return the results of a graph that an attribute holds."""
         return self.inside.run(body, inputs)
 
     def define(self) -> tuple[Value, ...]:
-        """Return the results of the function by which ONNX defines the operator."""
         return self.inside.define()
 
     def repeat(self, loop: Loop) -> Repeated | None:
-        """Return the results of a loop of the graph; None if its turns have to be written out."""
         return self.inside.repeat(self, loop)
 
     def is_place(self, tensor: Tensor) -> bool:
-        """Return whether a tensor counts turns, or places from the front, and is never below 0."""
         return tensor in self.parts.places
 
     def span(self, tensor: Tensor) -> tuple[int, int] | None:
-        """Return between which numbers integers lie, where they are picked from constants."""
         return known_span(tensor, self.parts.nodes)
 
     def distances(self, tensor: Tensor) -> tuple[Distance, ...]:
-        """Return what each integer of a tensor is beside others that the model computes."""
         return known_distances(tensor, self.parts.nodes)
 
     def changes_by_turn(self, tensor: Tensor) -> bool:
-        """Return whether a value follows from what a loop hands from turn to turn."""
         return depends_on(tensor, self.parts.turning, self.parts.nodes)
 
     def names(self, tensor: Tensor) -> tuple[str, ...]:
-        """Return the strings that values are places in; none if they are numbers."""
         return self.parts.names.get(tensor, ())
 
     def name_values(self, tensor: Tensor, names: tuple[str, ...]) -> None:
-        """Note that values are places in a list of strings."""
         self.parts.names[tensor] = names
 
     def count_rows(self, rows: Tensor, count: RowCount) -> None:

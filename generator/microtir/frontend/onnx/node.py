@@ -213,7 +213,6 @@ class _Inside:
         return self.reader.body(body, scope)
 
     def define(self) -> tuple[Value, ...]:
-        """Return the results of the function by which ONNX defines the operator."""
         self._check_depth()
         reader = FileReader(self.reader.file.file)
         tensors = [x for x in self.inputs if not isinstance(x, TensorSequence)]
@@ -246,7 +245,6 @@ class _Inside:
         return tuple(next(results) if name else nothing for name in self.node.outputs)
 
     def repeat(self, emitter: NodeEmitter, loop: Loop) -> Repeated | None:
-        """Return the results of a loop of the graph; None if its turns have to be written out."""
         return repeated(emitter, loop)
 
     def _check_depth(self) -> None:

@@ -72,7 +72,6 @@ class DenseNibbles(dense.Dense):
     fewest = QUAD
 
     def printed(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions of all passes over each row."""
         quads = node.inputs[1].shape[1] // QUAD
         count = 0
         for block, body, repeats in self.bodies(node):

@@ -155,7 +155,6 @@ class DepthwisePlanes(float_rescaling.FloatRescaling, DepthwiseKernel):
         return TAPS * Plane.of(Geometry.of(node)).elements * DType.INT16.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Return instructions from counts of the emulated Cortex-M4."""
         geometry = Geometry.of(node)
         split_rows = rows_split(geometry, calls) * split_cost(self._plane(node))
         return split_rows + geometry.output.height * instructions(Plane.of(Geometry.of(node)))

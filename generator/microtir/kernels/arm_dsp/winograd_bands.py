@@ -70,7 +70,6 @@ class WinogradBands(Winograd):
         return taps * form.channels + form.turns * winograd.constants_of(PAIR) * DType.INT32.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Return instructions from counts of the emulated Cortex-M4."""
         return self._work(node, calls).instructions
 
     def cycles_of(self, node: Node, instructions: int) -> int:
@@ -95,7 +94,6 @@ class WinogradBands(Winograd):
         )
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels, of which layers of equal channels share some."""
         return kernel_bytes(form_of(node)) + _WEIGHTS_CODE
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:

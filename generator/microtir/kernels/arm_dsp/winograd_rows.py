@@ -75,7 +75,6 @@ class WinogradRows(float_rescaling.FloatRescaling):
         return self._form(node).weight_bytes
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Return instructions from counts of the emulated Cortex-M4."""
         form = self._form(node)
         rows = form.geometry.output.height
         return rows * (form.blocks * self._work(node).instructions + 20)
@@ -102,7 +101,6 @@ class WinogradRows(float_rescaling.FloatRescaling):
         )
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels, of which layers of equal channels share some."""
         turn = turn_of(_steps(self._form(node)))
         inputs = _TILE_CODE * self.block.tiles
         return inputs + _MOVE_CODE + _LAYER_CODE + _PRODUCTS_CODE + _STEP_CODE * turn

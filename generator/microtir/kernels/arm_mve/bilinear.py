@@ -64,7 +64,6 @@ class BilinearVectors(Bilinear):
         return images * height * (form.printed().instructions(turns) + _AROUND_ROW)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the loops over images and rows."""
         node = layer.node
         images, in_height, *line = node.inputs[0].shape
         x = layer.whole(0, (images, in_height, math.prod(line))).buffer

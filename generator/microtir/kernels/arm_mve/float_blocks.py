@@ -45,7 +45,6 @@ class FloatVectors:
     """Helium's code for blocks of float32."""
 
     def attached(self, twin: KernelDescription, size: BlockSize) -> KernelDescription:
-        """Return a micro-kernel with that code."""
         values = _values(size)
         native = function.NativeBody(function.NativeForm.ASSEMBLY, Feature.MVE_FLOAT, values)
         kernel = twin.meaning.kernel
@@ -70,11 +69,9 @@ class FloatVectors:
         return _printed(size).bytes
 
     def copy(self, size: int, dtype: DType) -> KernelDescription:
-        """Return what moves so many elements; parameters: from, to."""
         return copying.copy(size, dtype)
 
     def copied(self, size: int, dtype: DType) -> int:
-        """Return its instructions."""
         return copying.copied(size, dtype)
 
 

@@ -114,7 +114,6 @@ class Layer:
 
     @property
     def sums_fit(self) -> bool:
-        """Return whether INT32 holds all sums of the node."""
         return fits(self.node)
 
     # --- inputs -------------------------------------------------------------------------------

@@ -39,14 +39,12 @@ class SigmoidTable:
         self._entries = te.constant(sigmoid_table(), "sigmoid_table")
 
     def logistic(self, x: te.Expr, scaling: SigmoidScaling) -> te.Expr:
-        """Return LOGISTIC of a stored int16, as a stored value of scale 2^-15; INT32."""
         argument = _argument(x, scaling)
         height = self._looked_up(argument, LOGISTIC_STEP_BITS, SATURATED_LOGISTIC)
         mirrored = te.bind("mirrored", argument >> 31)
         return ((height ^ mirrored) + (mirrored & (1 << 25)) + (1 << 9)) >> 10
 
     def tanh(self, x: te.Expr, scaling: SigmoidScaling) -> te.Expr:
-        """Return TANH of a stored int16, as a stored value of scale 2^-15; INT32."""
         argument = _argument(x, scaling)
         height = self._looked_up(argument, TANH_STEP_BITS, SATURATED_TANH) - (1 << 23)
         return ((height ^ (argument >> 31)) + (1 << 7)) >> 8
@@ -71,12 +69,10 @@ class SignedLines:
         self._lines = lines
 
     def logistic(self, x: te.Expr, scaling: SigmoidScaling) -> te.Expr:
-        """Return LOGISTIC of a stored int16, as a stored value of scale 2^-15; INT32."""
         argument = self._clamped(_argument(x, scaling))
         return (self._height(argument) + (argument >> 31) + (1 << 9)) >> 10
 
     def tanh(self, x: te.Expr, scaling: SigmoidScaling) -> te.Expr:
-        """Return TANH of a stored int16, as a stored value of scale 2^-15; INT32."""
         argument = self._clamped(te.clamp(_argument(x, scaling), -(1 << 16), (1 << 16) - 1) * 2)
         return (self._height(argument) + (argument >> 31) + (1 << 8) - (1 << 24)) >> 9
 
