@@ -4,7 +4,7 @@
 
 It reads README.md, CONTRIBUTING.md, SECURITY.md, the pages of docs/ and of examples/, and, in the
 package, the help of verbs and options and the messages of errors. It finds phrases that have a
-plainer form, and sentences of more than 30 words.
+plainer form, sentences of more than 30 words, and lines of code that were joined in wrapping a page.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ _SPEAKS = re.compile(
 )
 _TOLD = ("legal", "fix", "what", "help")
 _FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$|<!--.*?-->|^(?: {4}.*\n)+", re.DOTALL | re.MULTILINE)
+_COMMENTS = re.compile(r"^.*\S +# .* #(?: .*)?$", re.MULTILINE)
 _BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*#|]|\d+\.) )|\n(?=\|)")
 _CODE = "CODE"  # stands for code in a line
 _END = re.compile(r"(?<=[.!?:])\s+")
@@ -139,6 +140,20 @@ def of_page(file: str, content: str) -> Iterator[Text]:
         line += block.count("\n") + gap.count("\n")
 
 
+def joined_lines(file: str, content: str) -> Iterator[str]:
+    """Yield lines of code blocks with two comments: commands that wrapping put on one line."""
+    for block in _FENCE.finditer(content):
+        for match in _COMMENTS.finditer(block[0]):
+            line = content.count("\n", 0, block.start() + match.start()) + 1
+            yield f"{file}:{line}: commands are joined: {match[0].strip()}"
+
+
+def joined_in_pages() -> list[str]:
+    """Return such lines of all pages."""
+    contents = {page.relative_to(ROOT).as_posix(): page.read_text("utf-8") for page in pages()}
+    return [fault for item in contents.items() for fault in joined_lines(*item)]
+
+
 def of_module(file: str, content: str) -> Iterator[Text]:
     """Yield the help texts and messages of a module."""
     for node in ast.walk(ast.parse(content)):
@@ -193,7 +208,7 @@ def faults_of(read: Iterable[Text]) -> list[str]:
 
 def main() -> int:
     """Print the faults; status 1 if there are some."""
-    faults = faults_of(texts())
+    faults = [*faults_of(texts()), *joined_in_pages()]
     print(*faults, sep="\n", end="\n" if faults else "")
     return int(bool(faults))
 

@@ -9,7 +9,7 @@ from scripts import prose
 
 def test_what_users_read_passes() -> None:
     """`python -m scripts.prose` has nothing to say."""
-    faults = prose.faults_of(prose.texts())
+    faults = [*prose.faults_of(prose.texts()), *prose.joined_in_pages()]
     assert not faults, "\n".join(faults)
 
 
@@ -46,6 +46,14 @@ def test_long_sentences_are_told_with_their_line() -> None:
     assert len(prose.faults_of(read)) == 2
     names = ", ".join(["`name`"] * 40)
     assert not prose.faults_of(prose.of_page("a.md", f"| {names} | |\n"))
+
+
+def test_commands_on_one_line_of_code_are_told() -> None:
+    """Wrapping a page may join lines of code, whose comments then swallow the next command."""
+    page = "Run:\n\n```sh\nmake a  # one\nmake b  # two make c   # three\n```\n"
+    assert [*prose.joined_lines("a.md", page)] == [
+        "a.md:5: commands are joined: make b  # two make c   # three"
+    ]
 
 
 def test_a_colon_and_a_cell_end_a_sentence() -> None:
