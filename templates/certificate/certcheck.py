@@ -10,8 +10,10 @@ that integers stay in their types.  Status 0: proven; 1: something is not; 2: ba
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
+import operator
 import re
 import subprocess
 import sys
@@ -1123,6 +1125,8 @@ class Machine:
             low, high = sorted((start, start + by * (turns - 1)))
             old = self.loops.get((self.function, name), (low, high))
             self.loops[self.function, name] = min(low, old[0]), max(high, old[1])
+            if self.entry_level():
+                self.entry.limits[name] = low, high + 1
             key = (where, self.function)
             self.code[self.function, where] = True
             if turns > 3 and not self.entry_level() and key not in self.one_by_one:
@@ -1355,7 +1359,7 @@ class Machine:
                     self.numbers[name] = min(low, old[0]), max(high, old[1])
                 args[i] = self.plain(v)._replace(pure=None if v.pure is None else frozenset())
         if self.entry_level():
-            args = self.entry.arguments(name, args, where)
+            args = self.entry.arguments(name, args, where, env)
         self.note_pointers(name, args, where)
         groups, key = self.groups(name, args, where)
         if key not in self.memo:
@@ -1599,27 +1603,35 @@ class Entry:
         self.order: dict[str, int] = {}  # number of a call by its place
         self.made: set[int] = set()
         self.names: list[str] = []
+        self.around: list[tuple[str, ...]] = []  # variables of the loops around each call
+        self.limits: dict[str, tuple[int, int]] = {}  # of loops as they began last
 
-    def number(self, tree: Any, in_loop: bool = False) -> None:
+    def number(self, tree: Any, around: tuple[str, ...] = ()) -> None:
         """Give numbers to calls of layers, in the order of the text."""
         first = len(self.order)
         if isinstance(tree, tuple) and tree and tree[0] == "call" and tree[2] in self.layers:
             self.order[tree[1]] = first
             self.names.append(tree[2])
+            self.around.append(around)
         if isinstance(tree, (tuple, list)):
             is_loop = bool(tree) and tree[0] == "for"
+            inner = (*around, tree[2][2][0][1]) if is_loop and tree[2][0] == "decl" else around
             for part in tree:
-                self.number(part, in_loop or is_loop)
-            if is_loop and not in_loop and len(self.order) > first:
+                self.number(part, inner)
+            if is_loop and not around and len(self.order) > first:
                 self.loops.append((first, len(self.order) - 1))
 
-    def arguments(self, name: str, args: list[Any], where: str) -> list[Any]:
+    def arguments(self, name: str, args: list[Any], where: str, env: dict[Any, Any]) -> list[Any]:
         """Give pointers of a layer's call the names that the certificate has for them."""
         if name not in self.layers:
             return args
         index = self.order[where]
         self.made.add(index)
-        claimed = self.calls[index]["arguments"]
+        claimed, loops = self.calls[index]["arguments"], self.calls[index]["loops"]
+        seen = [(one, *self.limits.get(one, (0, 0))) for one in self.around[index]]
+        if seen != [(one[: one.find(" in [")], *ends_of(one, env)) for one in loops]:
+            text = f"the loops around {name} are not '{', '.join(loops)}', as the certificate says"
+            raise Refusal("loops", where, text)
         if len(claimed) != len(args):
             raise Refusal("order", where, f"the certificate has {len(claimed)} arguments")
         named = []
@@ -1642,6 +1654,9 @@ class Entry:
                     raise Refusal("placement", where, f"'{claim['buffer']}' is not aligned")
                 self.uses.setdefault(claim["buffer"], []).append(index)
                 v = v._replace(view=claim["buffer"])
+            elif (v.low, v.high) != (stated(claim["value"], env),) * 2:
+                text = f"argument '{claim['parameter']}' is {v.low}, not {claim['value']}"
+                raise Refusal("order", where, text)
             named.append(v)
         return named
 
@@ -1686,6 +1701,46 @@ class Entry:
             self.valid[memory, view] = self.valid.get((memory, view), 0) | mask
 
 
+OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+             ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
+             ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}  # fmt: skip
+FUNCTIONS = {"min": min, "max": max, "floordiv": operator.floordiv, "floormod": operator.mod}
+
+
+def stated(text: Any, env: dict[Any, Any]) -> Any:
+    """Return the number that a text of the certificate stands for, None if it is not understood."""
+    try:
+        return number_of(ast.parse(text[:1000], mode="eval").body, env)
+    except (ArithmeticError, AttributeError, LookupError, SyntaxError, TypeError, ValueError):
+        return None
+
+
+def ends_of(text: str, env: dict[Any, Any]) -> Any:
+    """Return the ends of a loop `variable in [start, stop)`."""
+    ends = stated(f"{text[text.find(' in [') + 4 : -1]}]", env)
+    return ends if isinstance(ends, list) else [None]
+
+
+def number_of(tree: Any, env: dict[Any, Any]) -> Any:
+    """Return the number that an expression of the certificate has."""
+    if isinstance(tree, ast.Constant):
+        return tree.value
+    if isinstance(tree, ast.List):
+        return [number_of(one, env) for one in tree.elts]
+    if isinstance(tree, ast.Name):
+        return env[tree.id].low
+    if isinstance(tree, ast.BinOp):
+        return OPERATORS[type(tree.op)](number_of(tree.left, env), number_of(tree.right, env))
+    if isinstance(tree, ast.Compare):
+        left, right = number_of(tree.left, env), number_of(tree.comparators[0], env)
+        return OPERATORS[type(tree.ops[0])](left, right)
+    name = tree.func.id
+    if name == "cast" or f"{name}_t" in INTS:
+        return number_of(tree.args[-1], env)
+    numbers = [number_of(one, env) for one in tree.args]
+    return numbers[1 if numbers[0] else 2] if name == "select" else FUNCTIONS[name](*numbers)
+
+
 def joined_logs(a: Any, b: Any) -> Any:
     """Return what either of two branches may do, and what both must."""
     result: dict[Any, Any] = {}
@@ -1713,6 +1768,7 @@ def read_file(folder: Path, name: str) -> bytes:
 
 # What a certificate has to have: dictionaries by field, lists by what is in them, and types.
 SIZE, MAYBE_SIZE, MAYBE_TEXT = (0, 1 << 31), (None, 1 << 31), (str, None)
+NUMBER = (-(1 << 63), 1 << 63)
 SHAPE = {
     "format_version": (1, 1),
     "generator": str,
@@ -1733,9 +1789,22 @@ SHAPE = {
             "last_call": SIZE,
         }
     ],
-    "constants": [{"name": str, "dtype": str, "elements": SIZE}],
+    "constants": [{"name": str, "dtype": str, "elements": SIZE, "alignment": SIZE}],
     "calls": [
-        {"function": str, "arguments": [{"parameter": str, "buffer": MAYBE_TEXT, "offset": SIZE}]}
+        {
+            "function": str,
+            "loops": [str],
+            "arguments": [
+                {
+                    "parameter": str,
+                    "buffer": MAYBE_TEXT,
+                    "offset": SIZE,
+                    "reads": bool,
+                    "writes": bool,
+                    "value": MAYBE_TEXT,
+                }
+            ],
+        }
     ],
     "functions": [
         {
@@ -1753,12 +1822,26 @@ SHAPE = {
                 {"variable": str, "low": (-(1 << 31), 1 << 31), "stop": (-(1 << 31), 1 << 31)}
             ],
             "accesses": [
-                {"buffer": str, "kind": str, "least": SIZE, "greatest": SIZE, "times": SIZE}
+                {
+                    "buffer": str,
+                    "kind": str,
+                    "least": SIZE,
+                    "greatest": SIZE,
+                    "times": SIZE,
+                    "facts": [str],
+                }
             ],
+            "accumulator": (None, {"bits": (8, 64), "low": NUMBER, "high": NUMBER}),
         }
     ],
     "trusted_arithmetic": [str],
+    "stack": {"bytes": SIZE, "bytes_in_c": SIZE, "bytes_unoptimised": SIZE},
     "vectors": [{"seed": SIZE, "outputs": {}}],
+    "timing": [{"function": str, "time": str, "causes": [str]}],
+    "instructions": (
+        None,
+        {"board": str, "compiler": str, "flags": [str], "instructions": SIZE, "by_function": {}},
+    ),
 }
 
 
@@ -1772,6 +1855,11 @@ def checked(value: Any, shape: Any, place: str) -> None:
     elif isinstance(shape, list) and isinstance(value, list) and len(value) < 1_000_000:
         for i, one in enumerate(value):
             checked(one, shape[0], f"{place}{i}.")
+    elif isinstance(shape, tuple) and isinstance(shape[1], dict):
+        if value is not None:
+            checked(value, shape[1], place)
+    elif shape is bool and isinstance(value, bool):
+        pass
     elif isinstance(shape, tuple) and shape[1] is not None:
         is_size = type(value) is int and (shape[0] or 0) <= value <= shape[1]
         if not is_size and not (value is None and shape[0] is None):
@@ -1993,6 +2081,7 @@ class Check:
                 )
         self.reach(machine)
         self.sites(machine)
+        self.directions(machine)
         self.holds.append(f"{len(entry.order)} calls, {len(machine.memo)} analyses of functions")
         for fn, places in sorted(machine.trusted.items()):
             self.trust.append(f"{len(places)} results of integers in {fn} fit their types")
@@ -2003,6 +2092,7 @@ class Check:
             "the C compiler and the processor do what C says; a shift right of a negative number rounds down",
             "the caller passes memory of the declared sizes and alignments, and none of it overlaps",
             "values are those of the model only as far as test vectors show",
+            "the compiler alone states ranges of sums, alignments, stack, time and instructions",
         ]
         if self.skipped:
             texts.append(
@@ -2068,6 +2158,16 @@ class Check:
                     "loops",
                     f"{name}: '{variable}' goes from {low} to {high}, which the certificate does not say",
                 )
+
+    def directions(self, machine: Machine) -> None:
+        """Compare what each call reads and writes with the certificate."""
+        for call in self.facts["calls"]:
+            name = call["function"]
+            for i, argument in enumerate(call["arguments"]):
+                for kind in ("read", "write"):
+                    if (name, i, kind) in machine.reached and not argument[f"{kind}s"]:
+                        text = f"'{argument['parameter']}' is {kind}, which the certificate denies"
+                        self.refuse("access", f"{name}: {text}")
 
     def is_partial(self, function: Any, machine: Machine) -> bool:
         """Return whether a function is called for fewer rows than the certificate lets it compute.

@@ -107,6 +107,45 @@ def test_hostile_certificates_get_a_sentence(
     assert verdict(files, facts, tmp_path) == ["form"]
 
 
+def _argument(**changes: object) -> Callable[[dict[str, Any]], object]:
+    """Change the first argument of a call that has the fields in question otherwise."""
+
+    def change(facts: dict[str, Any]) -> None:
+        every = (one for call in facts["calls"] for one in call["arguments"])
+        next(a for a in every if all(a[k] not in (None, v) for k, v in changes.items())).update(
+            changes
+        )
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (_argument(reads=False), "access"),
+        (_argument(writes=False), "access"),
+        (_argument(value="1000"), "order"),
+        (_argument(value="row + nothing"), "order"),
+        (_argument(value="[]"), "order"),
+        (_argument(value="(" * 300), "order"),
+        (_argument(reads=None), "form"),
+        (lambda facts: facts["calls"][0].update(loops=["row in [0, 1000)"]), "loops"),
+        (lambda facts: facts["calls"][0].update(loops=["", "in ["]), "loops"),
+        (lambda facts: facts["constants"][0].update(alignment=-1), "form"),
+        (lambda facts: facts["functions"][-1].update(accumulator=[]), "form"),
+        (lambda facts: facts["stack"].update(bytes="none"), "form"),
+        (lambda facts: facts["timing"][0].update(causes=None), "form"),
+    ],
+)
+def test_false_claims_of_true_c_are_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], part: str
+) -> None:
+    """The C is as it was, and one field of the certificate is not."""
+    files, facts = program()
+    change(facts)
+    assert verdict(files, facts, tmp_path) == [part]
+
+
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "[]", "null", "1e999"])
 def test_what_is_no_certificate_gets_a_sentence(
     tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
