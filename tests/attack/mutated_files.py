@@ -8,6 +8,8 @@ for each.  A file that ends it, or that raises anything but a `MicrotirError`, i
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import io
 import json
 import os
@@ -26,6 +28,7 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
+import h5py
 import numpy as np
 import onnx
 from onnx import external_data_helper
@@ -38,6 +41,7 @@ from microtir import (
     import_model_library_format,
 )
 from microtir.boards.board import read_board
+from microtir.conform.spec import built_in_specs, load_spec
 from microtir.errors import MicrotirError
 from microtir.frontend import check
 from microtir.host.samples import read_arrays
@@ -46,7 +50,9 @@ from microtir.studio.asks import read_ask
 from tests.attack.joined import draw_steps, join
 from tests.attack.onnx_graphs import draw_onnx_steps, join_onnx
 from tests.attack.shrink import REPRODUCERS
-from tests.frontend.keras.test_hostile_files import archive
+from tests.certificate.mutants import CHECKER
+from tests.certificate.mutants import program as certified_program
+from tests.frontend.keras.test_hostile_files import DENSE, archive
 from tests.frontend.torch.test_hostile import layer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -261,6 +267,78 @@ def _request(seed: int) -> Mapping[str, bytes]:
     return {"ask.json": json.dumps({"plan": plan} if seed % 2 else {"model": 1}).encode()}
 
 
+def _keras_2(seed: int) -> Mapping[str, bytes]:
+    stream = io.BytesIO()
+    with h5py.File(stream, "w") as file:
+        file.attrs["keras_version"] = "2.15.0"
+        file.attrs["model_config"] = json.dumps(DENSE)
+        group = file.create_group("model_weights")
+        group.attrs["layer_names"] = [b"d"]
+        layer_group = group.create_group("d")
+        layer_group.attrs["weight_names"] = [b"d/kernel:0", b"d/bias:0"]
+        layer_group["d/kernel:0"] = np.ones((3, 2), np.float32)
+        layer_group["d/bias:0"] = np.zeros(2, np.float32)
+    return {"m.h5": stream.getvalue()}
+
+
+def _configuration(seed: int) -> Mapping[str, bytes]:
+    return {"m.json": CompilationConfig.from_target(Target("c")).to_json().encode()}
+
+
+def _configure(path: Path) -> None:
+    CompilationConfig.from_json(path.read_text("utf-8", "replace"))
+
+
+def _specification(seed: int) -> Mapping[str, bytes]:
+    name = built_in_specs()[seed % len(built_in_specs())]
+    return {"m.toml": (ROOT / "templates" / "conform" / f"{name}.toml").read_bytes()}
+
+
+@cache
+def _certified() -> Mapping[str, bytes]:
+    files = certified_program()
+    texts = {name: text.encode() for name, text in files[0].items()}
+    listed = [
+        {"path": name, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+        for name, text in texts.items()
+    ]
+    return {"m.certificate.json": json.dumps({**files[1], "files": listed}).encode(), **texts}
+
+
+def _certificate(seed: int) -> Mapping[str, bytes]:
+    return _certified()
+
+
+def _certified_c(seed: int) -> Mapping[str, bytes]:
+    """Return the same files, of which the C of the layers is damaged."""
+    source = next(name for name in _certified() if name.endswith(".c") and "weights" not in name)
+    return {source: _certified()[source], **_certified()}
+
+
+def _prove(path: Path) -> None:
+    """Run the checker as a program does: it ends with a status, whatever the files hold."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        status = CHECKER["main"]([str(path.parent / "m.certificate.json")])
+    if status:
+        raise CertificateRefusedError("not proven")
+
+
+def _prove_c(path: Path) -> None:
+    """Run the checker with the digest of the damaged C, so that it reads more than the digest."""
+    certificate = path.parent / "m.certificate.json"
+    facts = json.loads(certificate.read_bytes())
+    content = path.read_bytes()
+    for file in facts["files"]:
+        if file["path"] == path.name:
+            file.update(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
+    certificate.write_text(json.dumps(facts), "utf-8")
+    _prove(path)
+
+
+class CertificateRefusedError(MicrotirError):
+    """The checker said in words what is not proven."""
+
+
 def _ask(path: Path) -> None:
     """Read what the page sends as the question that it was, or nearly."""
     body = path.read_bytes()
@@ -283,6 +361,11 @@ KINDS = (
     Kind("board", _board, lambda path: read_board(path.parent)),
     Kind("tuning records", _tuning_records, lambda path: Measured.read(path, "c")),
     Kind("request to the studio", _request, _ask),
+    Kind("Keras 2", _keras_2, _legal),
+    Kind("configuration", _configuration, _configure),
+    Kind("specification of kernels", _specification, lambda path: load_spec(str(path))),
+    Kind("certificate", _certificate, _prove),
+    Kind("C of a certificate", _certified_c, _prove_c),
 )
 
 
