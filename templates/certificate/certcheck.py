@@ -15,6 +15,7 @@ import hashlib
 import json
 import operator
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -460,13 +461,22 @@ class Parser:
                 return tree
 
 
+def rounded(x: Any) -> float:
+    """Return the nearest number of 32 bits, as C makes it of a sum or of a double."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", x))[0])
+    except OverflowError:
+        return INFINITY if x > 0 else -INFINITY
+
+
 def literal(text: str, where: str) -> tuple[str, Any]:
     """Return type and value of a number."""
     match = re.fullmatch(r"(0[xX][0-9a-fA-F]{1,16}|\d{1,20})([uUlL]*)", text)
     if match is None:
         try:
             digits = text.rstrip("fFlL") if text[:2].lower() != "0x" else text.rstrip("lL")
-            return "float", float.fromhex(digits) if text[:2].lower() == "0x" else float(digits)
+            number = float.fromhex(digits) if text[:2].lower() == "0x" else float(digits)
+            return ("float", rounded(number)) if text[-1] in "fF" else ("double", number)
         except (ValueError, OverflowError):
             raise Refusal("access", where, f"'{text[:30]}' is no number") from None
     value = int(match[1], 16 if match[1][:2].lower() == "0x" else 10)
@@ -495,6 +505,7 @@ class Memory:
 
     def __init__(self, name: str, size: int | None, element: str = "", values: Any = None) -> None:
         self.name, self.size, self.element, self.values = name, size, element, values
+        self.has_nan = any(v != v for v in values or ())
         self.seen: tuple[Any, Any] | None = None
         self.hulls: dict[Any, tuple[Any, Any]] = {}
 
@@ -603,7 +614,10 @@ class Machine:
                 return v._replace(element=v.element if kind[1] == "void" else kind[1])
             return self.fit("uint64_t", v.offset, where)  # objects begin at aligned addresses
         if kind in ("float", "double"):
-            return FLOAT if v.type in INTS and v.terms else v._replace(type=kind, terms={})
+            if v.type in INTS and (v.terms or max(abs(v.low), abs(v.high)) >> 53):
+                return FLOAT._replace(type=kind)
+            ends = (v.low, v.high) if kind == "double" else (rounded(v.low), rounded(v.high))
+            return Value(kind, *ends, {}, v.pure)
         if kind == "void" or isinstance(kind, tuple):
             return v
         if v.type not in INTS:
@@ -623,7 +637,8 @@ class Machine:
 
     def common(self, a: Value, b: Value, where: str) -> tuple[Value, Value, str]:
         if a.type not in INTS or b.type not in INTS:
-            return self.cast("float", a, where), self.cast("float", b, where), "float"
+            kind = "double" if "double" in (a.type, b.type) else "float"
+            return self.cast(kind, a, where), self.cast(kind, b, where), kind
         widest = max(a.type, b.type, "int32_t", key=lambda t: (INTS[t][0], -INTS[t][1]))
         kind = widest if INTS[widest][0] > 32 or not INTS[widest][1] else "int32_t"
         return self.fit(kind, a, where), self.fit(kind, b, where), kind
@@ -645,7 +660,7 @@ class Machine:
         else:
             a, b, kind = self.common(a, b, where)
         pure = a.pure | b.pure if a.pure is not None and b.pure is not None else None
-        if op in ("+", "-") and kind != "float":
+        if op in ("+", "-") and kind in INTS:
             sign = 1 if op == "+" else -1
             terms = dict(a.terms)
             for s, c in b.terms.items():
@@ -657,9 +672,13 @@ class Machine:
             )
         if op in ("<", ">", "<=", ">=", "==", "!="):
             return self.compared(op, a, b, kind, pure)
-        if kind == "float":
-            is_negated = op == "-" and (a.low, a.high) == (0, 0)
-            return Value("float", -b.high, -b.low, {}, b.pure) if is_negated else FLOAT
+        if kind not in INTS:
+            if op == "-" and (a.low, a.high) == (0, 0):
+                return Value(kind, -b.high, -b.low, {}, b.pure)
+            if op not in "+-" or kind == "double" or INFINITY in map(abs, (*a[1:3], *b[1:3])):
+                return FLOAT._replace(type=kind)
+            ends = (b.low, b.high) if op == "+" else (-b.high, -b.low)
+            return Value(kind, rounded(a.low + ends[0]), rounded(a.high + ends[1]), {}, pure)
         if op == "*" and ((a.low == a.high and not a.terms) or (b.low == b.high and not b.terms)):
             v, by = (b, a.low) if a.low == a.high and not a.terms else (a, b.low)
             ends = sorted((v.low * by, v.high * by))
@@ -711,7 +730,7 @@ class Machine:
         return self.fit(v.type, v._replace(low=min(ends), high=max(ends)), where)
 
     def compared(self, op: str, a: Value, b: Value, kind: str, pure: Any) -> Value:
-        if kind == "float":
+        if kind not in INTS:
             (al, ah), (bl, bh) = (a.low, a.high), (b.low, b.high)
             low, high = al - bh, ah - bl
             if low != low or high != high or low == -INFINITY or high == INFINITY:
@@ -829,6 +848,9 @@ class Machine:
         if op not in flipped:
             return env
         env = dict(env)
+        is_equal = op == ("==" if truth else "!=")
+        if is_equal and left[0] == right[0] == "name" and left[2] == right[2]:
+            env["number", left[2]] = True  # what equals itself is not NaN
         for one, other, how in ((left, right, op), (right, left, flipped[op])):
             while one[0] == "cast":
                 one = one[3]
@@ -841,9 +863,15 @@ class Machine:
             low, high = self.bounds(limit)
             how = how if truth else opposite[how]
             if v.type not in INTS:
-                if truth and how in ("<", "<=") and high < INFINITY:
+                # The next number of 32 bits nearer to 0 is not nearer than this.
+                nearer = 1 - 2.0**-24 if v.type == limit.type == "float" else 1
+                if not truth and not env.get(("number", one[2])):
+                    continue
+                if how in ("<", "<=") and high < INFINITY:
+                    high *= nearer if how == "<" and high > 0 else 1
                     env[one[2]] = v._replace(high=min(v.high, high))
-                elif truth and how in (">", ">=") and low > -INFINITY:
+                elif how in (">", ">=") and low > -INFINITY:
+                    low *= nearer if how == ">" and low < 0 else 1
                     env[one[2]] = v._replace(low=max(v.low, low))
                 continue
             ends = {"<": (v.low, high - 1), "<=": (v.low, high), ">": (low + 1, v.high),
@@ -880,10 +908,11 @@ class Machine:
         if isinstance(memory, Local):
             return memory.load(self, offset, env, where)
         self.touch("read", memory, view, offset, (1 << size) - 1, where)
-        if kind in ("float", "double"):
-            return FLOAT
-        if memory.values is not None and kind == memory.element:
+        is_known = memory.values is not None and kind == memory.element and not memory.has_nan
+        if is_known:
             return Value(kind, *self.hull(memory, offset, size), {}, offset.pure)
+        if kind in ("float", "double"):
+            return FLOAT._replace(type=kind)
         seen = memory.seen if memory.element == kind and size > 1 else None
         return Value(kind, *(seen or RANGES[kind]), {}, None)
 
@@ -993,6 +1022,7 @@ class Machine:
             if kind is None:
                 raise Refusal("access", where, f"'{left[2]}' is assigned and no variable")
             v = env[left[2]] = self.cast(kind, v, where)
+            env.pop(("number", left[2]), None)
             return v
         place = self.place(left, env)
         kind = place[2] if not isinstance(place[0], dict) else None

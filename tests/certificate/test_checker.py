@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -144,6 +145,36 @@ def test_false_claims_of_true_c_are_refused(
     files, facts = program()
     change(facts)
     assert verdict(files, facts, tmp_path) == [part]
+
+
+INT = "(x >= -2147483648.0f ? (int32_t)x : 0)"
+
+
+@pytest.mark.parametrize(
+    ("expression", "ends"),
+    [
+        ("(int32_t)(x < 255.0f ? (x > 0.5f ? x : 0.5f) : 255.0f)", (0, 255)),
+        ("(int32_t)(x > 255.0f ? 255.0f : x)", None),  # NaN is not greater
+        (f"x == x ? (x >= 2147483648.0f ? 0 : {INT}) : 0", (-(1 << 31), (1 << 31) - 128)),
+        (f"x == x ? (x > 2147483648.0f ? 0 : {INT}) : 0", None),
+        (f"x == y ? (x >= 2147483648.0f ? 0 : {INT}) : 0", None),
+        ("x < x ? 0 : (x >= 2.0f ? 0 : (x > 1.0f ? 0 : (int32_t)x))", None),
+        ("(int32_t)x", None),
+        ("1.0f + 16777216.0f", (16777216, 16777216)),
+        ("1.0 + 16777216.0f", (-math.inf, math.inf)),
+        ("3e38f + 3e38f", (math.inf, math.inf)),
+        ("x - x", (-math.inf, math.inf)),
+    ],
+)
+def test_ranges_of_floats(expression: str, ends: tuple[float, float] | None) -> None:
+    """Each operation rounds to 32 bits, and NaN compares false; None: an integer may not fit."""
+    where = "a.c:1:1"
+    tokens = [CHECKER["Token"](m[0], where) for m in CHECKER["TOKEN"].finditer(expression)]
+    machine = CHECKER["Machine"].of_numbers()
+    number = CHECKER["FLOAT"]
+    value = machine.value(CHECKER["Parser"](tokens).expression(), {"x": number, "y": number})
+    assert bool(machine.notes) == (ends is None)
+    assert ends is None or (value.low, value.high) == ends
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "[]", "null", "1e999"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from microtir.certificate.data import (
     AccessFacts,
@@ -16,7 +16,7 @@ from microtir.codegen import Metadata
 from microtir.codegen.program import CProgram
 from microtir.tir import ir
 from microtir.tir.analysis.access import ProvenAccess, preconditions, proof_of
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import Node, walk
 
 
 def functions_of(program: CProgram, metadata: Metadata) -> Iterator[FunctionFacts]:
@@ -37,7 +37,7 @@ def functions_of(program: CProgram, metadata: Metadata) -> Iterator[FunctionFact
                 name,
                 tuple(map(_parameter, function.params)),
                 tuple(LoopFacts(loop.var, loop.low, loop.stop) for loop in proof.loops),
-                tuple(_accesses(proof.accesses, program)),
+                tuple(_accesses(proof.accesses, function.params, program)),
                 sums.get(name),
             )
 
@@ -53,9 +53,11 @@ def _parameter(parameter: ir.Param) -> ParameterFacts:
     return ParameterFacts(parameter.name, parameter.dtype.value, elements, None, None)
 
 
-def _accesses(proven: Iterable[ProvenAccess], program: CProgram) -> Iterator[AccessFacts]:
-    """Yield accesses of arrays, those that reach the same elements as one; constants by C name."""
-    arrays = [one for one in proven if one.buffer.shape]
+def _accesses(
+    proven: Iterable[ProvenAccess], params: Sequence[ir.Param], program: CProgram
+) -> Iterator[AccessFacts]:
+    """Yield accesses of memory, those that reach the same elements as one; constants by C name."""
+    arrays = [one for one in proven if one.buffer.shape or one.buffer in params]
     times = Counter(map(_reached, arrays))
     for one in {_reached(one): one for one in reversed(arrays)}.values():
         name = program.array_names.get(one.buffer, one.buffer.name)
@@ -67,12 +69,30 @@ def _reached(access: ProvenAccess) -> tuple[object, ...]:
 
 
 def trusted_arithmetic(program: CProgram) -> tuple[str, ...]:
-    """Return the functions that iterate towards a reciprocal: intervals do not bound its steps."""
+    """Return the functions whose integers are in range for a reason that intervals do not see.
+
+    These iterate towards a reciprocal, or make an integer of a quotient of two floats, of which the
+    lower one is a sum that contains the upper one.
+    """
     return tuple(
         program.names[function]
         for function in program.functions
-        if any(
-            isinstance(node, ir.Call) and node.intrinsic is ir.Intrinsic.COUNT_LEADING_ZEROS
-            for node in walk(function)
-        )
+        if any(map(_is_reciprocal, walk(function)))
+        or (any(map(_is_quotient, walk(function))) and any(map(_is_truncated, walk(function))))
     )
+
+
+def _is_reciprocal(node: Node) -> bool:
+    return isinstance(node, ir.Call) and node.intrinsic is ir.Intrinsic.COUNT_LEADING_ZEROS
+
+
+def _is_quotient(node: Node) -> bool:
+    return (
+        isinstance(node, ir.Binary)
+        and node.op is ir.BinaryOp.DIV
+        and not isinstance(node.b, ir.FloatImm)
+    )
+
+
+def _is_truncated(node: Node) -> bool:
+    return isinstance(node, ir.Cast) and node.value.dtype.is_float and not node.dtype.is_float
