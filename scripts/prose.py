@@ -4,7 +4,7 @@
 
 It reads README.md, CONTRIBUTING.md, SECURITY.md, the pages of docs/ and of examples/, and, in the
 package, the help of verbs and options and the messages of errors. It finds phrases that have a
-plainer form, sentences of more than 30 words, and lines of code that were joined in wrapping a page.
+plainer form, sentences of more than 30 words, and lines of code that wrapping a page has joined.
 """
 
 from __future__ import annotations
