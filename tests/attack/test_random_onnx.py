@@ -23,7 +23,7 @@ from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.tools
 
-SEEDS = seeds(0, 24)
+SEEDS = seeds(0, 16)
 
 
 def close(got: Array, want: Array, what: str) -> None:

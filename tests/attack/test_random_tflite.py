@@ -23,7 +23,7 @@ from tests.support.tflm import run_tflm
 
 pytestmark = pytest.mark.tools
 
-SEEDS = seeds(0, 24)
+SEEDS = seeds(0, 16)
 
 
 def equals_tflm(case: Case, steps: Sequence[Step]) -> None:
