@@ -71,8 +71,8 @@ def _reached(access: ProvenAccess) -> tuple[object, ...]:
 def trusted_arithmetic(program: CProgram) -> tuple[str, ...]:
     """Return the functions whose integers are in range for a reason that intervals do not see.
 
-    These iterate towards a reciprocal, or make an integer of a quotient of two floats, of which the
-    lower one is a sum that contains the upper one.
+    These iterate towards a reciprocal, or they divide floats by what is not constant, as a softmax
+    by its sum, and make integers of floats.
     """
     return tuple(
         program.names[function]
