@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = [
@@ -31,3 +33,11 @@ settings.register_profile(
 # Whose shell exports it has narrow tables in pipes; tests of widths say how wide.
 os.environ.pop("COLUMNS", None)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the garbage collector leave alone what lives until the end: modules and all tests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
