@@ -364,6 +364,15 @@ MUTANTS = {
         "mve", ("normalised",), f"{_MVE}/normalise.j2", "vadd.i32 {{ value }}, {{ value }}, q3",
         "nop",
     ),
+    "quotients of words by large roots round halves up": Mutant(
+        "dsp", ("normalised",), f"{_DSP}/normalise.j2", "add r10, r10, r3, asr #31", "nop",
+    ),
+    "a quotient of 1 wraps": Mutant(
+        "dsp", ("normalised",), f"{_DSP}/normalise.j2", "ssat16 r11, #8, r11", "nop",
+    ),
+    "inverse roots take four steps": Mutant(
+        "dsp", ("normalised",), f"{_DSP}/normalise.j2", ".rept 4", ".rept 3",
+    ),
     "the last inputs of a gate are those behind": Mutant(
         "dsp", ("gated",), f"{_DSP}/lstm_sums.j2", "ldr r9, [lr, #-{{ back }}]", "ldr r9, [lr]",
     ),

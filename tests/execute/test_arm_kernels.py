@@ -125,7 +125,7 @@ CORES = {
         "arithmetic_s8_1x1_dsp": 40, "blocks_s8_1x4_dsp": 5, "lstm_s8_1x8_dsp": 10,
         "dense_s4_1x8_dsp": 5, "conv_s4_2x4_dsp": 8, "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
-        "softmax_s8_1x4_dsp": 24, "svdf_s8_1x8_dsp": 10,
+        "softmax_s8_1x4_dsp": 24, "svdf_s8_1x8_dsp": 10, "l2norm_s8_1x4_dsp": 12,
         "dwconv_s8_4x1_dsp_windows": 25, "dwconv_s8_4x1_dsp_turned": 10,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {

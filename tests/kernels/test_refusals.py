@@ -15,6 +15,7 @@ from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
+from microtir.operators.normalization.definition import L2Normalize
 from microtir.operators.pooling.definition import MaxPool2D
 from microtir.operators.resize.definition import ResizeBilinear
 from microtir.plan.ir import Refusal
@@ -50,6 +51,12 @@ def add(shape: tuple[int, ...]) -> Node:
     """A sum of an activation and one that may be broadcast."""
     x, y = (tensor(n, (1, 4, 4, 8), DType.INT8, quant(0.05)) for n in "xy")
     return node(Add(), (x, tensor("z", shape, DType.INT8, quant(0.04))), y)
+
+
+def long_rows() -> Node:
+    """Two rows of 5000 that are divided by their lengths."""
+    x, y = (tensor(n, (2, 5000), DType.INT8, quant(0.05)) for n in "xy")
+    return node(L2Normalize(), (x,), y)
 
 
 def product(depth: int) -> Node:
@@ -97,6 +104,7 @@ CASES = {
                                     "svdf_s8_1x4_mve", Refusal.FORM),
     "rows of floats": (generate("L2_NORMALIZATION", 0, "float32").graph().nodes[0], M55,
                        "l2norm_s8_1x8_mve", Refusal.TYPES),
+    "long rows": (long_rows(), M4, "l2norm_s8_1x4_dsp", Refusal.SIZES),
     "thirds of uint8": (image(3), M55, "bilinear_s8_1x8_mve", Refusal.FORM),
     "a broadcast": (add((1, 1, 1, 8)), X86, "add_s8_1x8_avx2", Refusal.SHAPES),
 }  # fmt: skip

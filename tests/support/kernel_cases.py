@@ -75,7 +75,7 @@ WHOLE_POOLS = {  # of whole images, never of rings
 }  # fmt: skip
 REDUCTIONS = {
     "reduce_s8_1x4_dsp": M4, "reduce_s8_1x16_mve": M55, "softmax_s8_1x4_dsp": M4,
-    "softmax_s8_1x4_mve": M55, "l2norm_s8_1x8_mve": M55,
+    "softmax_s8_1x4_mve": M55, "l2norm_s8_1x8_mve": M55, "l2norm_s8_1x4_dsp": M4,
 }  # fmt: skip
 ELEMENTWISE = {
     "lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55, "lanes_f32_1x8_dsp": M4,

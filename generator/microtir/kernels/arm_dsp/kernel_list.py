@@ -24,6 +24,7 @@ from microtir.kernels.arm_dsp.lstm import Recurrent
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.matmul_s16 import Matmul16
 from microtir.kernels.arm_dsp.moves import MovesByWords
+from microtir.kernels.arm_dsp.normalise import NormaliseWords
 from microtir.kernels.arm_dsp.plane_windows import PlaneWindows
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
 from microtir.kernels.arm_dsp.pool_floats import PoolFloats
@@ -115,6 +116,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     QuantizeFloats(),
     DequantizeFloats(),
     Powers("softmax_s8_1x4_dsp", Feature.DSP, "kernels", (74, 229)),
+    NormaliseWords(),
     CopyWords(),
     MovesByWords(),
     *(MoveRows("copy_s8_1x4_dsp_rows", op, Feature.DSP, copy, 4) for op in MOVED),
