@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 import microtir
-from examples.wine import demo
 from microtir import boards, projects
 from microtir.config import CompilationConfig
 from microtir.operators.trees.definition import TreeEnsemble
@@ -18,7 +18,15 @@ from microtir.operators.trees.definition import TreeEnsemble
 pytestmark = pytest.mark.tools
 
 
-def test_the_board_has_the_labels_of_scikit_learn(tmp_path: Path) -> None:
+@pytest.fixture(name="demo")
+def demo_fixture() -> ModuleType:
+    """Return the example: its packages take seconds to import, which not every run needs."""
+    from examples.wine import demo
+
+    return demo
+
+
+def test_the_board_has_the_labels_of_scikit_learn(demo: ModuleType, tmp_path: Path) -> None:
     """A forest that is conditions in flash says what scikit-learn says, missing readings too."""
     trained = demo.train()
     assert np.isnan(trained.inputs).any()
@@ -36,10 +44,10 @@ def test_the_board_has_the_labels_of_scikit_learn(tmp_path: Path) -> None:
     assert equal == len(trained.inputs) and most < 1e-6
 
 
-def test_the_demonstration_says_what_it_found(tmp_path: Path) -> None:
+def test_the_demonstration_says_what_it_found(demo: ModuleType, tmp_path: Path) -> None:
     """It ends with the accuracy, the agreement and the next command."""
     done = subprocess.run(
-        [sys.executable, demo.__file__, "--output", str(tmp_path / "out")],
+        [sys.executable, str(demo.__file__), "--output", str(tmp_path / "out")],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
