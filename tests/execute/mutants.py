@@ -97,6 +97,13 @@ MUTANTS = {
         "vmaxnm.f32 q0, q0, q2\nvmaxnm.f32 q0, q0, q2\nvminnm.f32 q0, q0, q3\n",
         "vminnm.f32 q0, q0, q3\nvmaxnm.f32 q0, q0, q2\nvmaxnm.f32 q0, q0, q2\n",
     ),
+    "floats of bytes are multiplied with a rounded reciprocal": Mutant(
+        "mve", ("quantize_row",), f"{_MVE}/quantize.j2",
+        "vmul.f32 {{ quotient }}, {{ number }}, r3", "vmov.i32 {{ quotient }}, #0",
+    ),
+    "a NaN among 16 floats becomes the zero point": Mutant(
+        "mve", ("quantize_row",), f"{_MVE}/quantize.j2", "cmp r12, #0", "cmp r12, r12",
+    ),
     "a NaN becomes the zero point": Mutant(
         "dsp", ("quantize",), f"{_DSP}/quantize.j2", "bvc 3f", "b 3f",
     ),

@@ -55,7 +55,7 @@ from tests.support.elementwise_cases import (
     sigmoid,
 )
 from tests.support.emulated_arm import M4, M55, Machine, differing
-from tests.support.float_edge_cases import float_edge
+from tests.support.float_edge_cases import float_edge, float_row
 from tests.support.forced import forced
 from tests.support.kernel_cases import TARGETS, found
 from tests.support.lstm_cases import gated
@@ -72,6 +72,7 @@ PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 
 PER_ELEMENTWISE, PER_EDGE, PER_ARITHMETIC = 120, 48, 72
 PER_SOFTMAX, PER_SVDF, PER_BLOCKS, PER_LSTM = 24, 10, 40, 16  # all are run
 PER_FLOATS, PER_SIGMOID, PER_RESIZED, PER_ROW, PER_NORMALISED = 8, 40, 60, 60, 12
+PER_FLOAT_ROW = 17
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -120,7 +121,7 @@ CORES = {
         "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2, "frames_conv_s8_2x4_dsp": 4,
         "frames_conv_s8_4x2_dsp": 1,
         "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36, "tconv_s16_2x4_dsp": 5,
-        "quantize_f32_1x4_dsp": 9, "dequantize_f32_1x4_dsp": 6,
+        "quantize_f32_1x4_dsp": 24, "dequantize_f32_1x4_dsp": 6,
         "lanes_f32_1x8_dsp": 30, "pool_f32_1x8_dsp": 10, "sigmoid_s16_1x2_dsp": 10,
         "arithmetic_s8_1x1_dsp": 40, "blocks_s8_1x4_dsp": 5, "lstm_s8_1x8_dsp": 10,
         "dense_s4_1x8_dsp": 5, "conv_s4_2x4_dsp": 8, "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
@@ -140,7 +141,7 @@ CORES = {
         "lanes_s8_1x16_mve": 48, "arithmetic_s8_1x4_mve": 40,
         "softmax_s8_1x4_mve": 20, "svdf_s8_1x4_mve": 10, "l2norm_s8_1x8_mve": 12,
         "dwconv_s8_1x16_mve_turned": 6, "dwconv_s16_1x8_mve_turned": 6,
-        "quantize_f32_1x4_mve": 9, "dequantize_f32_1x4_mve": 5,
+        "quantize_f32_1x4_mve": 24, "dequantize_f32_1x4_mve": 5,
         "matmul_s8_2x4_mve": 10, "lstm_s8_1x4_mve": 12, "bilinear_s8_1x8_mve": 14,
         "conv_f32_4x4_mve": 9, "dwconv_f32_6x4_mve": 6, "tconv_f32_4x4_mve": 3,
         "dense_f32_1x24_mve": 4, "matmul_f32_4x4_mve": 1,
@@ -187,6 +188,7 @@ def layers() -> list[DspCase]:
     remembered = list(map(remembering, seeds(0, PER_SVDF)))
     softmaxes = [*map(softmaxed, seeds(0, PER_SOFTMAX)), *map(normalised, seeds(0, PER_NORMALISED))]
     remembered += map(gated, seeds(0, PER_LSTM))
+    remembered += map(float_row, seeds(0, PER_FLOAT_ROW))
     return [*alone, *map(framed, seeds(700, 8)), *softmaxes, *remembered]
 
 

@@ -118,11 +118,11 @@ class FloatEdge(Kernel):
         return size.rows * (self._of_run(node, size.row_elements) + _ROW)
 
     def _of_run(self, node: Node, count: int) -> int:
-        return self._printed(node, count).instructions(self.turns(count))
+        return self._printed(node, count).instructions(self.turns(self._run(node, count)))
 
-    def turns(self, count: int) -> Mapping[str, int]:
-        """Return how often the loops run for so many elements."""
-        return {"bne 1b": count // _AT_ONCE, "bne 2b": 0}
+    def turns(self, run: Conversion) -> Mapping[str, int]:
+        """Return how often the loops run."""
+        return {"bne 1b": run.count // _AT_ONCE, "bne 2b": 0}
 
     def code_bytes(self, node: Node) -> int:
         return self._printed(node, node.output.type.elements).bytes
