@@ -2,8 +2,9 @@
 
     python -m scripts.prose  # print what docs/style.md does not allow; status 1 if any
 
-It reads README.md, CONTRIBUTING.md, SECURITY.md, the pages of docs/ and of examples/, and, in the
-package, the help of verbs and options and the messages of errors. It finds phrases that have a
+It reads README.md, CONTRIBUTING.md, SECURITY.md, the pages of docs/ and of examples/, the READMEs
+of generated packages and projects, and, in the package, the help of verbs and options and the
+messages of errors. It finds phrases that have a
 plainer form, sentences of more than 30 words, and lines of code that wrapping a page has joined.
 """
 
@@ -69,6 +70,16 @@ BANNED: Mapping[str, str] = MappingProxyType(
         r"\bknows? nothing of\b": "does not depend on",
         r"\bspeaks? of\b": "names",
         r"\b(over and over|the other way round|anew)\b": "again, too often, and back",
+        r"\bthese lines come\b": "subject and verb: it prints these lines",
+        r"\bsays what takes\b": "prints the memory that each part takes",
+        r"\bwhich tvmc has\b": "microtir does not have tvmc's …",
+        r"\bif all is well\b": "if all outputs are as expected",
+        r"\bdata decide\b": "depends on the data",
+        r"\b(has|have) a say in\b": "cannot change",
+        r"\bchooses otherwise\b": "selects another",
+        r"\bthere twice\b": "is listed twice, contains it twice",
+        r"\bends so\b": "ends with the same status",
+        r"\b(few|so many|\d+) turns\b": "iterations",
         r"pip install [\"']?microtir(\[|[\"' ]|$)": "no index has it: pip install . in a clone",
     }
 )
@@ -125,6 +136,17 @@ def pages() -> list[Path]:
     found = [page for folder in folders for page in folder.rglob("*.md")]
     left_out = {"history", "style.md"}  # its examples are wrong on purpose
     return [*tops, *sorted(page for page in found if not left_out & {*page.parts})]
+
+
+def readmes() -> list[Path]:
+    """Return the templates of READMEs and of the parts that they share."""
+    return sorted((ROOT / "templates").rglob("*.md.j2"))
+
+
+def without_jinja(content: str) -> str:
+    """Return a template without its statements and comments, with code for each value."""
+    bare = re.sub(r"\{[%#].*?[%#]\}", lambda match: "\n" * match[0].count("\n"), content)
+    return re.sub(r"\{\{.*?\}\}", "`value`", bare)
 
 
 def of_page(file: str, content: str) -> Iterator[Text]:
@@ -195,6 +217,9 @@ def texts() -> Iterator[Text]:
     """Yield everything that is read."""
     for page in pages():
         yield from of_page(page.relative_to(ROOT).as_posix(), page.read_text("utf-8"))
+    for page in readmes():
+        bare = without_jinja(page.read_text("utf-8"))
+        yield from of_page(page.relative_to(ROOT).as_posix(), bare)
     for module in sorted(PACKAGE.rglob("*.py")):
         content = module.read_text("utf-8")
         if _SPEAKS.search(content):

@@ -18,7 +18,7 @@ VERBS = ("compile", "verify", "run", "check", "evidence")
 def test_every_verb_has_every_flag(microtir: Command, verb: str) -> None:
     """All flags of the option table, and --dump-config, are in the help of each verb."""
     text = microtir(verb, "--help-all").out
-    part = text.split("\nConfiguration:\n")[1].split("\nAs tvmc has it:\n")[0]
+    part = text.split("\nConfiguration:\n")[1].split("\nOptions of tvmc:\n")[0]
     found = [line.split()[0] for line in part.splitlines() if line.startswith("  --")]
     assert sorted(found) == sorted([*(flag.name for flag in FLAGS), "--dump-config"])
     assert found.index("--optimize") < found.index("--dump-config")

@@ -241,7 +241,7 @@ def test_flags_without_a_counterpart(microtir: Command, flag: str) -> None:
     result = microtir("compile", INT8, flag, "x")
     assert instead_of(flag) == REFUSED[flag]
     assert result.status == 2
-    assert f"there is no option '{flag}', which tvmc has" in result.diagnostic
+    assert f"microtir does not have tvmc's option '{flag}'" in result.diagnostic
     assert f"fix:      {REFUSED[flag]}" in result.diagnostic
 
 
@@ -254,7 +254,7 @@ def test_flags_without_a_counterpart(microtir: Command, flag: str) -> None:
         (("compile", INT8, "-o", "x", "--input-shapes", "image:[1,9,9,1]"), "[1, 8, 8, 1]"),
         (("compile", INT8, "-o", "x", "--input-shapes", "imag:[1]"), "is not an input"),
         (("compile", INT8, "-o", "x", "--input-shapes", "image=1"), "cannot read"),
-        (("compile", INT8, "--target-ethos-u-accelerator_config", "x"), "which tvmc has"),
+        (("compile", INT8, "--target-ethos-u-accelerator_config", "x"), "does not have tvmc's"),
         (("compile", INT8, "--target-llvm-mcpu", "x"), "leave it out: the generated code is C"),
         (("run", INT8, "--device", "cuda"), "there is no device 'cuda'"),
         (("run", INT8, "--device", "micro"), "is not a project's folder"),
@@ -271,6 +271,6 @@ def test_wrong_words_get_the_nearest(
 
 def test_help_has_them(microtir: Command) -> None:
     """The flags stand under a heading of their own, behind those of the configuration."""
-    text = microtir("compile", "--help-all").out.split("\nAs tvmc has it:\n")[1].split("\n\n")[0]
+    text = microtir("compile", "--help-all").out.split("\nOptions of tvmc:\n")[1].split("\n\n")[0]
     found = [line.split()[0].rstrip(",") for line in text.splitlines() if line.startswith("  -")]
     assert found == [flag.short or flag.name for flag in TVMC_FLAGS]

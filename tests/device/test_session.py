@@ -181,8 +181,8 @@ class Answers:
         (b"\x07", "speaks version 7 of the protocol"),
         (bytes((PROTOCOL,)), "an answer has 1 bytes, not 4"),
         (bytes((PROTOCOL, 0, 1, 1, 0)), "an answer has 5 bytes, not 4"),
-        (bytes((PROTOCOL, 6, 0, 1)), "takes 6 bytes in a frame"),
-        (bytes((PROTOCOL, 255, 255, 1)), "takes 65535 bytes in a frame"),
+        (bytes((PROTOCOL, 6, 0, 1)), "accepts frames of 6 bytes"),
+        (bytes((PROTOCOL, 255, 255, 1)), "accepts frames of 65535 bytes"),
     ],
 )
 def test_malformed_greeting(greeting: bytes, text: str) -> None:

@@ -297,9 +297,9 @@ def test_text_of_the_option() -> None:
     [
         ("cmsis-nn", "has no '='"),
         ("cmsisnn=x", "names no library"),
-        ("cmsis-nn=", "names no folder"),
+        ("cmsis-nn=", "has the path '' instead of a folder"),
         ("cmsis-nn=x,all,3", "names positions of operators as well as"),
-        (["cmsis-nn=x", "cmsis-nn=y"], "is there twice"),
+        (["cmsis-nn=x", "cmsis-nn=y"], "is listed twice"),
         (5, "is not a sequence of libraries"),
         ([5], "is not a library"),
     ],
@@ -309,7 +309,7 @@ def test_wrong_options(given: object, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem) as caught:
         CompilationConfig(targets="c", external=given)  # type: ignore[arg-type]
     assert caught.value.where == "external"
-    with pytest.raises(ConfigError, match="for no operator"):
+    with pytest.raises(ConfigError, match="names no operator"):
         External(ExternalLibrary.CMSIS_NN, "x", ())
 
 

@@ -205,7 +205,7 @@ def test_parts_used_over_and_over_do_not_fill_memory() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert "parts of the file are used too many times" in text
+    assert "the file refers to the same parts too many times" in text
     assert peak < 8 * len(data)
 
 

@@ -75,7 +75,7 @@ def test_the_cpu_is_said(microtir: Command, tmp_path: Path) -> None:
         assert ("warning " not in result.out) == is_usual
         readme = (place / "README.md").read_text()
         assert f"The C was planned for {name}:" in readme
-        assert ("have no such CPU" not in readme) == is_usual
+        assert ("do not have this CPU" not in readme) == is_usual
         assert f"idf.py set-target {name if is_usual else 'CHIP'} build" in readme
         header = (place / "models" / "digits_int8" / "digits_int8.h").read_text()
         assert f'targets      ["c -mcpu={name}"]' in header

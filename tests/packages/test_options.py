@@ -64,7 +64,7 @@ def test_definitions_are_values(tmp_path: Path) -> None:
     with pytest.raises(ProjectError, match="NAME or NAME=value"):
         PackageOptions(definitions=["X=$(shell touch owned)"])
     options = PackageOptions(definitions=["PROBE=7"])
-    with pytest.raises(UsageError, match="cannot pass macros"):
+    with pytest.raises(UsageError, match="cannot define macros"):
         generate(tiny(), "arduino", tmp_path / "a", options=options)
     for kind in ("platformio", "esp-idf", "zephyr", "pico", "stm32cube", "micropython", "rust"):
         folder = tmp_path / kind

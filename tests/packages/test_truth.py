@@ -215,11 +215,11 @@ def test_the_readme_answers_an_engineer(
     assert "| `digits`: `image` | 64 | int8_t | 0.003921569 | -128 |" in readme
     weights, tasks = {
         PackageFormat.RUST: ("arrays of the C library, which the linker places in flash",
-                             "each with a `Workspace` and a `State` of its own"),
+                             "each with its own `Workspace` and `State`"),
         PackageFormat.MICROPYTHON: ("arrays of the firmware, in flash",
-                                    "one task at a time runs a model"),
+                                    "only one task at a time can run a model"),
     }.get(kind, ("which the linker places in flash",
-                 "each with a state and a workspace of its own"))  # fmt: skip
+                 "each with its own state and workspace"))  # fmt: skip
     assert weights in readme and tasks in readme
 
 

@@ -22,6 +22,7 @@ def test_what_users_read_passes() -> None:
         "Times of the instructions of the twin", 'pip install "microtir[keras]"',
         "at most so many bytes", "a run gives what it gave", "scales as ONNX has them",
         "a call that has no place for a state", "strings that a loop hands on",
+        "These lines come: a, b",
     ],
 )  # fmt: skip
 def test_a_banned_phrase_is_found(phrase: str) -> None:
@@ -29,6 +30,13 @@ def test_a_banned_phrase_is_found(phrase: str) -> None:
     assert len([*_faults(prose.of_page("a.md", f"Words.\n\n{phrase}\n"))]) == 1
     module = f"raise UsageError({phrase!r}, where=x)"
     assert len([*_faults(prose.of_module("a.py", module))]) == 1
+
+
+def test_readmes_of_templates_are_read() -> None:
+    """Without statements, with code for each value."""
+    bare = prose.without_jinja("{% if a %}\nThese lines come: {{ b }}\n{% endif %}\n")
+    assert [text.words for text in prose.of_page("a.md.j2", bare)] == ["These lines come: CODE"]
+    assert any(text.file == "templates/projects/readme/facts.md.j2" for text in prose.texts())
 
 
 def test_other_words_pass() -> None:

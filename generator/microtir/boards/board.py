@@ -363,7 +363,9 @@ def read_requirement(table: TomlTable) -> Requirement:
     )
     table.done()
     if (result.program is None) == (result.file is None):
-        raise table.problem("program", "name a program, or a file of the compiler's", "one of both")
+        raise table.problem(
+            "program", "name a program, or a file of the compiler", "one of the two"
+        )
     return result
 
 

@@ -26,7 +26,7 @@ def check_certificate(
 ) -> ExitCode:
     """Checks a certificate against the generated C.
 
-    It runs certcheck.py, which needs nothing of microtir. Exit status 1 means that something is
+    It runs certcheck.py, which runs without microtir. Exit status 1 means that something is
     not proven.
     """
     from microtir.certificate import checker_path

@@ -56,9 +56,8 @@ Certificate = Annotated[
     bool,
     typer.Option(
         "--certificate",
-        help="Adds a certificate of the proven facts, and certcheck.py, which proves it again. "
-        "With "
-        "--board, its emulator counts the instructions of a run for it.",
+        help="Adds a certificate with the proven facts, and certcheck.py, which proves them again. "
+        "With --board it counts instructions, too.",
     ),
 ]
 

@@ -29,8 +29,8 @@ DumpCode = Annotated[
     typer.Option(
         _WHERE,
         metavar="|".join(_FORMATS),
-        help="Writes OUTPUT.graph, the operators after each pass; OUTPUT.tir, the program before "
-        "it is C; or OUTPUT.c. Commas separate several.",
+        help="Writes OUTPUT.graph, the operators after each pass; OUTPUT.tir, the program from "
+        "which C is printed; or OUTPUT.c. Commas separate several formats.",
     ),
 ]
 
@@ -45,7 +45,7 @@ def dump_formats(text: str | None) -> tuple[str, ...]:
     for name in formats:
         if name in _INSTEAD:
             raise UsageError(
-                f"there is no format '{name}', which tvmc has",
+                f"microtir does not have tvmc's format '{name}'",
                 where=_WHERE,
                 legal=", ".join(_FORMATS),
                 fix=_INSTEAD[name],

@@ -62,7 +62,7 @@ def evaluate(
     port: board_options.Port = None,
     timeout: board_options.Timeout = 300.0,
 ) -> ExitCode:
-    """Measures the accuracy of a classifier, in all and by class.
+    """Measures the accuracy of a classifier, overall and for each class.
 
     The C and the numpy reference classify the same samples. Exit status 1 means an accuracy
     below --min-accuracy.
@@ -99,7 +99,7 @@ def _decided(
         raise UsageError(
             f"'{built.model.name}' has a state: its samples are sequences",
             where="microtir evaluate",
-            fix="`microtir verify` compares sequences",
+            fix="compare sequences with `microtir verify`",
         )
     progress.show("compiling and running the C")
     model = host.load(built.artifact)
@@ -125,7 +125,7 @@ def _only(ports: Sequence[TensorInfo], name: str | None, kind: str) -> TensorInf
     legal = ", ".join(port.name for port in ports)
     if kind == "input":
         what = f"the model has {len(ports)} inputs, and a dataset has samples for one"
-        raise UsageError(what, where="microtir evaluate", fix="`microtir run` takes several")
+        raise UsageError(what, where="microtir evaluate", fix="use `microtir run`")
     what = f"the model has {len(ports)} outputs" if name is None else f"no output '{name}'"
     raise UsageError(what, where="microtir evaluate --output", legal=legal)
 

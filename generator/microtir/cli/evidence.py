@@ -39,8 +39,9 @@ def evidence(
         typer.Option(
             "--without",
             metavar="PART",
-            help="Leaves out a part; the index says so. check: the checker of the certificate. "
-            "coverage: counts of gcov. misra: rules of MISRA C that cppcheck finds violated.",
+            help="Leaves out a part, and notes that in README.md. check: the checker of the "
+            "certificate. coverage: counts of gcov. misra: rules of MISRA C that cppcheck finds "
+            "violated.",
         ),
     ] = None,
     board: LimitingBoard = None,
@@ -56,7 +57,7 @@ def evidence(
     It holds C, certificate, coverage, deviations from MISRA C, traceability, versions, and the
     bill of materials.
     README.md in the folder says what each file shows, and under which assumptions. Exit status 1
-    means that a part fails to show its claim.
+    means that a part does not support its claim.
     """
     from microtir.evidence import PARTS, evidence_of
     from microtir.support.files import check_new_folder, write_folder

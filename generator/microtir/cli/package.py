@@ -157,6 +157,6 @@ def _warning(manifest: PackageManifest) -> list[tuple[str, str]]:
     if manifest.cpu.is_usual:
         return []
     text = (
-        f"planned for {manifest.cpu.name}, which no user of this format has: slower than necessary"
+        f"planned for {manifest.cpu.name}, which no chip of this format has: slower than necessary"
     )
     return [("warning", text)]

@@ -3,7 +3,7 @@
 PANEL = "Configuration"
 EXECUTOR_PANEL = "Configuration of executors and runtime"
 POOL_PANEL = "Configuration of memory pools"
-TVMC_PANEL = "As tvmc has it"
+TVMC_PANEL = "Options of tvmc"
 QUANTISE_PANEL = "Quantisation of float models"
 PROJECT_PANEL = "Built projects (--device micro)"
 RUN_PANEL = "Details of runs and comparisons"

@@ -102,7 +102,7 @@ def _usage_error(error: Exception) -> UsageError:
     fix = f"`{where} --help` lists what there is"
     instead = None if unknown is None else instead_of(unknown)
     if instead is not None:
-        what, fix = f"there is no option '{unknown}', which tvmc has", instead
+        what, fix = f"microtir does not have tvmc's option '{unknown}'", instead
     elif unknown is not None and context is not None and what.startswith("No such option"):
         known = [name for known in context.command.params for name in known.opts]
         hint = nearest(unknown, [name for name in [*known, "--help"] if name.startswith("--")])

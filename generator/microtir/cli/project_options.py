@@ -183,8 +183,8 @@ def project_request(words: Sequence[str], options: Sequence[str]) -> ProjectRequ
 def _check_platform_name(platform: str) -> None:
     if platform == "template":
         raise UsageError(
-            "there is no platform 'template', which tvmc has: a project is made here, and no "
-            "server of a template is called",
+            "microtir does not have tvmc's platform 'template': it writes projects itself, "
+            "without a template's server",
             where=_CREATE,
             legal=", ".join(PLATFORMS),
             fix="use MODEL -o DIR --board BOARD --template-dir DIR: its files replace those of "
@@ -226,7 +226,7 @@ def _check_board(values: Mapping[str, str], project: Project) -> None:
         raise UsageError(
             f"the project is for '{project.board.name}', not '{named}'",
             where=_WHERE,
-            fix="leave the board out: a project knows its own",
+            fix="leave the board out: the project stores its own",
         )
 
 
@@ -237,7 +237,7 @@ def _values(options: Sequence[str], known: Sequence[str]) -> dict[str, str]:
         name = _ALIASES.get(key, key)
         if name in _INSTEAD:
             raise UsageError(
-                f"there is no project option '{name}', which tvmc has",
+                f"microtir does not have tvmc's project option '{name}'",
                 where=_WHERE,
                 fix=_INSTEAD[name],
             )
@@ -261,6 +261,6 @@ def check_platform(words: Sequence[str], project_type: str) -> tuple[str, ...]:
         raise UsageError(
             f"the project is of type '{project_type}', not '{PLATFORMS[words[0]]}'",
             where=f"microtir micro … {words[0]}",
-            fix="leave the platform out: a project knows its own",
+            fix="leave the platform out: the project stores its own",
         )
     return tuple(words[1:])

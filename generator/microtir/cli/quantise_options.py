@@ -46,7 +46,7 @@ Data = Annotated[
         metavar="FILE.npz",
         help="Samples: one array for each input, by its name; the first axis counts samples. For a "
         "model with one input any name is accepted, or an .npy file. Every fifth sample measures "
-        "the error and does not calibrate.",
+        "the error, and is not used for calibration.",
     ),
 ]
 Output = Annotated[
@@ -58,7 +58,7 @@ Int8 = Annotated[
 Int16 = Annotated[bool, typer.Option("--16x8", help="Activations of 16 bits, weights of 8.")]
 WeightBits = Annotated[
     int,
-    typer.Option("--weights", metavar="4|8", help="Bits of weights, where a kernel has them."),
+    typer.Option("--weights", metavar="4|8", help="Bits of weights, if a kernel for them exists."),
 ]
 LayerWidths = Annotated[
     list[str] | None,
@@ -74,8 +74,8 @@ CalibrationName = Annotated[
     typer.Option(
         "--calibration",
         metavar="|".join(_CALIBRATIONS),
-        help="How ranges follow from the values of samples; auto takes the method of the smallest "
-        "error.",
+        help="Method that computes ranges from the samples. auto selects, for each tensor, the "
+        "method with the smallest error.",
     ),
 ]
 Percentile = Annotated[
@@ -95,8 +95,8 @@ RoundingWork = Annotated[
     typer.Option(
         "--adaround",
         metavar="WORK",
-        help="Rounds weights so that outputs are more exact, with this many billions of "
-        "operations; 90 take about 30 s.",
+        help="Spends this many billions of operations on rounding weights so that the outputs have "
+        "smaller errors; 90 take about 30 s.",
     ),
 ]
 Labels = Annotated[

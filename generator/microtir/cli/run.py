@@ -57,7 +57,7 @@ FillMode = Annotated[
     typer.Option(
         "--fill-mode",
         metavar="|".join(_FILLS),
-        help="Generates an input, in stored units, if --inputs is missing. Default: random.",
+        help="Generates stored values (integers) if --inputs is missing. Default: random.",
     ),
 ]
 Outputs = Annotated[

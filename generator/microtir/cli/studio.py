@@ -43,7 +43,7 @@ def studio(
         bool, typer.Option("--no-browser", help="Prints the address, and opens nothing.")
     ] = False,
 ) -> ExitCode:
-    """Opens a page for models: boards, memory, layers, C, trades, all side by side.
+    """Opens a page that shows boards, memory, layers, C and trade-offs of a model side by side.
 
     The page is served only to this machine, at an address with a token. Ctrl-C ends it.
     """

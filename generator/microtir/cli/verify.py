@@ -100,7 +100,7 @@ Exact = Annotated[
     typer.Option(
         "--exact",
         rich_help_panel=RUN_PANEL,
-        help="Exit status 1 also if integers differ by one step because the reference rounds "
+        help="Also ends with status 1 if integers differ by one step because the reference rounds "
         "differently.",
     ),
 ]
@@ -109,8 +109,8 @@ EveryLayer = Annotated[
     typer.Option(
         "--every-layer",
         rich_help_panel=RUN_PANEL,
-        help="Compares all layers of all samples. Without it only samples that differ have "
-        "their layers compared.",
+        help="Compares all layers of all samples. Without it, layers are compared only for samples "
+        "that differ.",
     ),
 ]
 JsonFile = Annotated[

@@ -39,11 +39,11 @@ class External:
 
     def __post_init__(self) -> None:
         if not _is_text(self.path):
-            raise _problem(str(self), f"names no folder: its path is {self.path!r}")
+            raise _problem(str(self), f"has the path {self.path!r} instead of a folder")
         if self.operators == ():
-            raise _problem(str(self), "is for no operator")
+            raise _problem(str(self), "names no operator that the library computes")
         if self.operators is not None and self.everything:
-            raise _problem(str(self), "names some operators and also all of them")
+            raise _problem(str(self), "names single operators and also all of them")
 
     def __str__(self) -> str:
         """Return the text that the command line takes."""
@@ -102,7 +102,7 @@ def externals(value: object) -> tuple[External, ...]:
     libraries = [external.library for external in checked]
     for library in libraries:
         if libraries.count(library) > 1:
-            raise _problem(str(library), "is there twice")
+            raise _problem(str(library), "is listed twice")
     return tuple(checked)
 
 

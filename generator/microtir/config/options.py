@@ -92,8 +92,8 @@ _CONFIG = (
         ),
         None,
         "Declares the memories that hold activations. The application passes each to the run "
-        "function, as the parameter with the pool's name. Without facts about their speed, the "
-        "first counts as the fastest.",
+        "function, as the parameter with the pool's name. If no speeds are stated, the first "
+        "pool counts as the fastest.",
         derived="one pool 'workspace' without a limit",
     ),
     Option(
@@ -104,8 +104,8 @@ _CONFIG = (
             "pools for targets of this configuration",
         ),
         None,
-        "Declares the memories that hold weights, each as const arrays in a section. Without "
-        "facts about their speed, the first counts as the fastest.",
+        "Declares the memories that hold weights, each as const arrays in a section. If no speeds "
+        "are stated, the first pool counts as the fastest.",
         derived="none: const arrays, which the linker places",
     ),
     Option(

@@ -53,7 +53,7 @@ _WORKSPACE = (
 )
 
 
-_BURST = "States the bytes that the target moves after one latency; -1 is a word of 4."
+_BURST = "States the bytes of one burst, which has a single latency; -1 is a word of 4 bytes."
 
 
 def _speeds(section: Section) -> tuple[Option, ...]:
@@ -65,8 +65,8 @@ def _speeds(section: Section) -> tuple[Option, ...]:
             ("clock_frequency_hz", _UNLIMITED, -1, "States the clock of the memory in Hz."),
             ("read_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes read per cycle."),
             ("write_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes written per cycle."),
-            ("read_latency_cycles", latency, 0, "States the cycles before a read."),
-            ("write_latency_cycles", latency, 0, "States the cycles before a write."),
+            ("read_latency_cycles", latency, 0, "States the cycles that a read waits first."),
+            ("write_latency_cycles", latency, 0, "States the cycles that a write waits first."),
             ("target_burst_bytes", _UNLIMITED, -1, _BURST),
         )
     )

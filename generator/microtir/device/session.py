@@ -275,7 +275,7 @@ class DeviceSession:
             )
         _, self._payload, count = self._fields("<BHB", hello)
         if not _LEAST_PAYLOAD <= self._payload <= PAYLOAD_MAX:
-            raise self._problem(f"the program takes {self._payload} bytes in a frame")
+            raise self._problem(f"the program accepts frames of {self._payload} bytes")
         return tuple(self._model(number) for number in range(count))
 
     def _model(self, number: int) -> RemoteModel:

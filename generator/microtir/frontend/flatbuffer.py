@@ -61,7 +61,7 @@ class FlatBuffer:
         """Count `size` decoded bytes; see the module's docstring."""
         self._decodable -= size
         if self._decodable < 0:
-            raise self.malformed(where, "parts of the file are used too many times")
+            raise self.malformed(where, "the file refers to the same parts too many times")
 
     @property
     def is_spent(self) -> bool:

@@ -133,7 +133,7 @@ class OnnxRuntimeSession:
         for state in self._ports.states:
             if state.output not in values:
                 raise ToolError(
-                    f"its output '{state.output}' is part of a sequence, and is not a state"
+                    f"its output '{state.output}' is part of a sequence, so it cannot be a state"
                 )
             self._states[state.input] = np.asarray(values.pop(state.output))
         results = [

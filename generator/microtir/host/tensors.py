@@ -54,11 +54,11 @@ class TensorInfo:
             real_values = np.asarray(real)
             if real_values.dtype.kind not in "biuf":
                 raise RunError(
-                    f"no real values: they are of {real_values.dtype}", where=f"'{self.name}'"
+                    f"values of {real_values.dtype} are not numbers", where=f"'{self.name}'"
                 )
             values = np.asarray(real_values, np.float32 if self.scale is not None else self.dtype)
         except (TypeError, ValueError) as error:
-            raise RunError(f"no real values: {error}", where=f"'{self.name}'") from None
+            raise RunError(f"values are not numbers: {error}", where=f"'{self.name}'") from None
         if self.scale is None:
             return values
         assert self.zero_point is not None, "a scale comes with a zero point"

@@ -131,8 +131,8 @@ def _refuse_mixed(graph: Graph, config: CompilationConfig) -> None:
         reason = (
             "there is one entry, inputs have different numbers of entries, or the model has a state"
             if node is None
-            else f"'{node.op.name}' computes an entry of its result from several of them, or does"
-            " not know them apart"
+            else f"'{node.op.name}' computes an entry of its result from several entries, or does"
+            " not distinguish them"
         )
         raise UnsupportedModelError(
             f"the entries of its outermost dimension cannot be computed one by one: {reason}",
@@ -150,8 +150,8 @@ def _refuse_stream(graph: Graph, config: CompilationConfig) -> None:
     """Refuse a table of calls where states change places from run to run."""
     if graph.stream is not None and config.is_graph():
         raise UnsupportedModelError(
-            "the table of the graph executor has one place for each state, and those of a model"
-            " that is streamed change places from run to run",
+            "the graph executor has a fixed place for each state, and the states of a streamed "
+            "model move from run to run",
             where="stream_axis",
             legal="executor 'aot'",
             fix=Fix("use executor='aot'", "compile with --executor aot"),

@@ -74,7 +74,7 @@ def _described(
         raise UsageError("a package needs at least one model", where=_WHERE)
     if options.definitions and "definitions" not in template.honours:
         raise UsageError(
-            f"{template.title} cannot pass macros of the compiler",
+            f"{template.title} cannot define macros for the compiler",
             where="PackageOptions(definitions)",
         )
     models = describe_models(artifacts, options.for_application)

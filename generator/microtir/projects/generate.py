@@ -185,8 +185,8 @@ def _server_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part
             legal="a bare-metal project with a serial port",
             fix=Fix(
                 "use project type 'baremetal' and a board with a serial port, or 'host'",
-                "name the platform crt instead, or --project-type baremetal, which the board "
-                "'host' has, and others with a serial port",
+                "use the platform crt, or --project-type baremetal with the board 'host' or a "
+                "board with a serial port",
             ),
         )
     return [Part("server", "src"), Part(f"{support.type.value}/server", ".")]
@@ -207,7 +207,7 @@ def _check_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]
             legal="a bare-metal project for a Cortex-M that runs samples",
             fix=Fix(
                 "use project type 'baremetal' and a board such as 'mps2_an386'",
-                "add --project-type baremetal, and take a board such as mps2_an386",
+                "add --project-type baremetal, and use a board such as mps2_an386",
             ),
         )
     return [Part(f"{support.type.value}/debug_checks", ".")]

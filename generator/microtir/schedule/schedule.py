@@ -29,7 +29,7 @@ class Schedule:
     def __init__(self, program: ScheduledProgram) -> None:
         if not isinstance(program, ScheduledProgram):
             raise UsageError(
-                f"a schedule is made of tensors of te, not of a {type(program).__name__}",
+                f"a schedule needs tensors of te, not a {type(program).__name__}",
                 where="Schedule(program)",
                 legal="what te.create_schedule gives",
                 fix="call te.create_schedule(outputs); lower and build take a PrimFunc as it is",

@@ -174,11 +174,11 @@ def test_results_are_named_after_outputs() -> None:
     ("options", "text"),
     [
         ({"prepend": "x=uint8"}, "nothing is called 'x'"),
-        ({"prepend": "int8,minus:-128,over:255"}, "is the type that the sensor gives already"),
+        ({"prepend": "int8,minus:-128,over:255"}, "the steps do not change the type or shape of"),
         ({"prepend": "uint8,minus:1:2,over:255"}, "has 2 numbers for a tensor of the shape"),
         ({"append": "topk:11"}, "the 11 largest of 10 values"),
         ({"append": "y=argmax"}, "nothing is called 'y'"),
-        ({"prepend": "power:16"}, "gives 9 frequencies, 1 are expected"),
+        ({"prepend": "power:16"}, "gives 9 frequencies instead of 1"),
         ({"prepend": "image=uint8;uint8"}, "twice 'image'"),
     ],
 )

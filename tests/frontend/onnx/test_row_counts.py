@@ -313,7 +313,7 @@ def test_rows_that_are_mixed_are_refused(mixing: Any) -> None:
     held = {**HELD, "columns": np.ones((4, 1), I64), "updates": np.ones(4, F32)}
     problem = str(check_onnx(detector([mixing], [whole_numbers("y")], held))[0])
     assert f"{mixing.op_type} ('y')" in problem
-    assert "data decide how many rows of" in problem
+    assert "the number of rows of" in problem
 
 
 def test_rows_of_two_counts_are_refused() -> None:
@@ -327,5 +327,5 @@ def test_one_row_at_most() -> None:
     """Where there may be one row, an axis of one element more is not told from it."""
     nodes = [node("Compress", "x a", "p", axis=0), node("Unsqueeze", "p zero", "y")]
     inputs = [typed("x", (1, 3)), typed("a", (1,), np.bool_)]
-    with pytest.raises(MicrotirError, match="data decide how many rows"):
+    with pytest.raises(MicrotirError, match=r"the number of rows of .* depends on the data"):
         from_onnx(model_of(nodes, inputs, ["y"], {"zero": np.array([0], I64)}))

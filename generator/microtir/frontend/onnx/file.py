@@ -244,7 +244,8 @@ class FileReader:
         for items in (graph.node, graph.initializer, graph.input, graph.output):
             if len(items) > MAX_ITEMS:
                 raise self.malformed(
-                    f"the graph has {len(items)} of a kind", f"at most {MAX_ITEMS}"
+                    f"the graph has {len(items)} nodes, constants, inputs or outputs",
+                    f"at most {MAX_ITEMS} of each",
                 )
         used = {name for inner in graphs_of(graph) for name in _names_used(inner)}
         return {

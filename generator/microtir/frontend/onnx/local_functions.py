@@ -64,7 +64,7 @@ class _Sizes:
         if key in self.within or len(self.within) >= MOST_CALLS_DEEP:
             raise ModelFileError(
                 f"its function {brief(key[1])!r} "
-                + ("calls itself" if key in self.within else "is nested in too many others"),
+                + ("calls itself" if key in self.within else "is called too deep inside of others"),
                 where=self.file,
                 legal=f"functions that call others, {MOST_CALLS_DEEP} deep",
                 fix="export the model again, without functions",

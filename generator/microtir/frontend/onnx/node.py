@@ -56,7 +56,7 @@ class _Budget:
                 f"its loops and functions have more than {MOST_INNER_NODES} nodes when loops are "
                 f"unrolled and calls inlined",
                 where=where,
-                legal="loops of few turns",
+                legal="loops of few iterations",
                 fix="export the model with a shorter sequence, or its step without the loop",
             )
 
@@ -204,7 +204,7 @@ class _Inside:
         """Return the results of a graph that an attribute holds; it sees what is around it."""
         if not isinstance(body, FileBody) or len(body.inputs) != len(inputs):
             raise ModelFileError(
-                f"it holds no graph that takes {len(inputs)} inputs",
+                f"the graph in it does not take {len(inputs)} inputs",
                 where=self.where,
                 fix="export the model again",
             )

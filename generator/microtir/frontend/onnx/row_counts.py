@@ -52,8 +52,8 @@ def row_count_of_results(node: Node, counts: RowCounts, where: str) -> RowCount 
 def mixes_rows(tensor: Tensor, where: str) -> UnsupportedModelError:
     """Return the error for a node that needs to know how many rows there are, or mixes them."""
     return UnsupportedModelError(
-        f"data decide how many rows of {brief(tensor.name)!r} there are, and this operator does "
-        f"not compute rows one by one",
+        f"the number of rows of {brief(tensor.name)!r} depends on the data, and this operator "
+        f"does not compute rows one by one",
         where=where,
         legal="operators of single elements, and slices, gathers, reshapes, reductions along other"
         " axes",

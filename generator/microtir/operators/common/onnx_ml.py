@@ -157,7 +157,7 @@ def transformed_targets(node: OnnxNode, scores: Tensor, transform: PostTransform
         raise node.unsupported(
             f"it transforms its only target by {transform.value}, which onnxruntime leaves out",
             "NONE or PROBIT, or several targets",
-            "export with post_transform NONE, and the transform after it",
+            "export with post_transform NONE, and add a layer for the transform",
         )
     return transformed(node, scores, transform)
 

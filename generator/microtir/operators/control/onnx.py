@@ -123,7 +123,7 @@ def _holds(node: OnnxNode, condition: Tensor | None) -> bool:
 
 def _too_long(node: OnnxNode) -> UnsupportedModelError:
     return node.unsupported(
-        f"it runs more than {_MOST_TURNS} times", f"at most {_MOST_TURNS} turns",
+        f"it runs more than {_MOST_TURNS} times", f"at most {_MOST_TURNS} iterations",
         "export the model with a shorter sequence",
     )  # fmt: skip
 

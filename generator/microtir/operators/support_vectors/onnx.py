@@ -131,7 +131,7 @@ def svm_regressor(node: OnnxNode) -> Tensor:
     if transform is not onnx_ml.PostTransform.NONE:
         raise node.unsupported(
             f"it transforms its result by {transform.value}, which onnxruntime leaves out", "NONE",
-            "export with post_transform NONE, and the transform after it",
+            "export with post_transform NONE, and add a layer for the transform",
         )  # fmt: skip
     if count < 0:
         raise node.malformed(f"the attribute 'n_supports' is {count}", "0 or more")

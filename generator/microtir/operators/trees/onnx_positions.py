@@ -46,10 +46,10 @@ def tree_ensemble(node: OnnxNode) -> Tensor:
     scores = ensemble(node, x, Forest(items, roots, targets), aggregate)
     if targets > 1 and transform in (PostTransform.SOFTMAX, PostTransform.LOGISTIC):
         raise node.unsupported(
-            f"it transforms several targets by {transform.value}, for which ONNX and onnxruntime "
-            f"have different numbers",
+            f"it transforms several targets by {transform.value}, and ONNX and onnxruntime number "
+            f"transforms differently",
             "NONE, SOFTMAX_ZERO or PROBIT",
-            "export with post_transform 0, and the transform after it",
+            "export with post_transform 0, and add a layer for the transform",
         )
     return transformed_targets(node, scores, transform)
 

@@ -75,8 +75,8 @@ def _chain(graph: Graph, wanted: Tensor, processing: Processing) -> Chain:
         chain.emit(Transpose((0, last, *range(1, last))), "nhwc", wanted.type)
     if not chain.nodes:
         raise ConfigError(
-            f"'{wanted.name}' is the type that the sensor gives already",
-            where=_WHERE, legal="steps that change something",
+            f"the steps do not change the type or shape of '{wanted.name}'",
+            where=_WHERE, legal="steps that change one of them",
         )  # fmt: skip
     return chain
 

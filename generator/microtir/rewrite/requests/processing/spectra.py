@@ -109,7 +109,7 @@ def before_spectrum(step: ProcessingStep, length: int | None, where: str) -> int
     transform = Transform.of(step)
     if length not in (None, transform.frequencies):
         raise ConfigError(
-            f"the step '{step}' gives {transform.frequencies} frequencies, {length} are expected",
+            f"the step '{step}' gives {transform.frequencies} frequencies instead of {length}",
             where=where,
             legal=f"another length, or 'mel' after it for a model that takes {length} bands",
         )
