@@ -48,9 +48,7 @@ Times are **estimates**: cycles as planning estimates them for a CPU, at the clo
 [board](#boards) and without the wait states of its memories. They are not measured on silicon.
 Measured instructions, on an emulator, are on the page of [figures](figures.md).
 
-The flash column was recorded with an earlier estimate of code, which was within 10 % of the
-compiled size for 57 of 165 programs. Today's estimate is within 10 % for
-[all of them](kernels.md).
+Flash is the sum of weights, which are exact, and of code, which is an [estimate](kernels.md).
 
 Every figure in the first three tables is of the default options. A cell without a figure says why:
 

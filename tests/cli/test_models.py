@@ -70,14 +70,23 @@ def test_check_as_json(microtir: Command, unsupported: Path) -> None:
 @pytest.mark.tools
 def test_check_says_what_int8_would_make_of_floats(microtir: Command) -> None:
     """The workspace is that of the same model as another quantiser wrote it."""
-    facts = json.loads(microtir("check", FLOAT, "--json").out)["as_int8"]
+    board = ("--board", "mps2_an386")
+    facts = json.loads(microtir("check", FLOAT, *board, "--json").out)["as_int8"]
     assert facts["layers_in_floats"] == 0
     shown = microtir("check", INT8).out
     assert f"{facts['int8']['workspace']:,} bytes of workspace" in shown
     assert facts["int8"]["flash"] < facts["floats"]["flash"]
     assert facts["int8"]["instructions"] < facts["floats"]["instructions"]
     command = f"microtir quantise {FLOAT.name} --data samples.npz -o int8.tflite"
-    assert command in microtir("check", FLOAT).out
+    said = microtir("check", FLOAT, *board).out
+    assert command in said
+    units = {
+        "workspace": "bytes of workspace",
+        "flash": "bytes of flash",
+        "instructions": "instructions",
+    }
+    for key, unit in units.items():
+        assert f"{facts['int8'][key]:,} {unit} instead of {facts['floats'][key]:,}" in said
 
 
 @pytest.mark.tools
