@@ -19,9 +19,9 @@
 #define ALGEBRA_CODE_SECTION
 #endif
 
-/* Floats: each product and each sum is rounded by itself to the type that it has, but where the
- * code says fused_multiply_add: results are the same bits in every mode of every compiler. GCC
- * ignores the pragma of C in its own modes, and has another. */
+/* Floats: each product and each sum is rounded to its type, except in fused_multiply_add. Therefore
+ * every compiler computes the same bits, with any options. GCC ignores the pragma of C in its own
+ * modes, and has another pragma. */
 #include <float.h>
 #if !defined(__clang__) && (defined(__FP_FAST_FMAF) || defined(__FP_FAST_FMA))
 #pragma GCC optimize("fp-contract=off")
@@ -34,8 +34,8 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 #if !defined(MICROTIR_FLOATS_WITHIN_TOLERANCE)
-/* Who defines it accepts outputs that differ from those of other compilers by 8 sqrt(n) 2^-24 of
- * the largest, n being the terms of the longest sum, and numbers in the place of a NaN. */
+/* If this macro is defined, outputs may differ from those of other compilers by 8 sqrt(n) 2^-24 of
+ * the largest output (n terms in the longest sum), and may be numbers instead of a NaN. */
 #if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) \
     || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
 #error "leave out -ffast-math and -Ofast, or define MICROTIR_FLOATS_WITHIN_TOLERANCE"
@@ -54,7 +54,7 @@ struct place_of_float {
     float element;
 };
 
-/* Whether an address is none for elements of this type: the compiler knows what it asks for. */
+/* Whether an address is misaligned for elements of this type. */
 ALGEBRA_CODE_SECTION
 static inline int is_misaligned_float(const void *address)
 {

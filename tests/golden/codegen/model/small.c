@@ -130,9 +130,9 @@ SMALL_LAYER void small_layer1_relu(const int8_t *x, int8_t *y)
     }
 }
 
-/* The address of a pool, of which a compiler learns nothing. Where versions of GCC before 12.4 and
- * 13.3 see that a layer reads and writes one array, they may drop what it writes (bug 110702);
- * with link time optimisation they see that of the application's, too. */
+/* The address of a pool, hidden from the optimiser. GCC before 12.4 and 13.3 may drop the stores of
+ * a layer that reads and writes the same array (bug 110702). With link-time optimisation they also
+ * see the application's array. */
 SMALL_CODE_SECTION
 static uint8_t *small_pool(void *memory)
 {

@@ -125,7 +125,7 @@ _Static_assert(sizeof(struct small_workspace) % SMALL_WORKSPACE_ALIGNMENT == 0,
 #endif
 
 #if defined(__cplusplus) && __cplusplus >= 201103L
-/* The structs, made of arrays: one of another type or length does not compile. */
+/* Makes the structs from arrays; an array of another type or length does not compile. */
 namespace small_view {
 
 inline struct small_inputs inputs(const int8_t (&image)[SMALL_IMAGE_ELEMENTS])
