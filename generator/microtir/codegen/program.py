@@ -24,7 +24,7 @@ from microtir.support.names import macro_name
 from microtir.tir import ir
 from microtir.tir.function import RowPort
 from microtir.tir.printer import extern_functions
-from microtir.tir.visitor import buffers_read, buffers_written, calls_of, walk
+from microtir.tir.visitor import buffers_read, buffers_written, calls_of, walk_statements
 
 EXTERN_STATUS = "ERROR_EXTERN"
 """End of the macro of the status of a program in which an extern failed."""
@@ -398,7 +398,7 @@ def _written(
     written: dict[ir.PrimFunc, frozenset[ir.Buffer]] = {}
 
     def buffers(function: ir.PrimFunc) -> Iterator[ir.Buffer]:
-        for node in walk(function):
+        for node in walk_statements(function):
             match node:
                 case ir.Store(buffer):
                     yield buffer

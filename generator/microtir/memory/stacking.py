@@ -9,6 +9,7 @@ scheduling by simulated annealing" (van Laarhoven, Aarts and Lenstra 1992), or t
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,20 +53,26 @@ class Stacking:
         self.below = [[(b, above[b][a]) for b in others] for a, others in enumerate(above)]
         self.step = len(sizes) + sum(len(others) for others in above)
 
-    def stacked(self, order: Sequence[int]) -> Stack:
-        """Return every buffer as low as those before it in an order allow."""
+    def stacked(self, order: Sequence[int], most: float = math.inf) -> Stack:
+        """Return every buffer as low as those before it in an order allow.
+
+        A stack that comes to more than `most` bytes is not finished.
+        """
+        sizes, alignments, below = self.sizes, self.alignments, self.below
         offsets, under = [-1] * len(order), [-1] * len(order)
         size, last = 0, -1
         for a in order:
             at, support = 0, -1
-            for b, distance in self.below[a]:
+            for b, distance in below[a]:
                 if offsets[b] >= 0 and offsets[b] + distance > at:
                     at, support = offsets[b] + distance, b
-            need = self.alignments[a]
+            need = alignments[a]
             at = -(-at // need) * need
             offsets[a], under[a] = at, support
-            if at + self.sizes[a] > size:
-                size, last = at + self.sizes[a], a
+            if at + sizes[a] > size:
+                size, last = at + sizes[a], a
+                if size > most:
+                    break
         chain = []
         while last >= 0:
             chain.append(last)
@@ -92,10 +99,13 @@ class Stacking:
                 if best.size <= bound:
                     return best
                 tried = _moved(order, now.chain, rng)
-                stack = self.stacked(tried)
-                if stack.size <= now.size or rng.random() < _MOST_WORSE * (1 - step / steps):
-                    order, now = tried, stack
-                    best = min(best, now, key=lambda stack: stack.size)
+                stack = self.stacked(tried, now.size)
+                if stack.size > now.size:
+                    if rng.random() >= _MOST_WORSE * (1 - step / steps):
+                        continue
+                    stack = self.stacked(tried)
+                order, now = tried, stack
+                best = min(best, now, key=lambda stack: stack.size)
         # The search may miss what was seen among all orders, or among those that the work was for.
         seen = self.stacked(orders.best) if orders.best else best
         return min(best, seen, key=lambda stack: stack.size)

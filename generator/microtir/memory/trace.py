@@ -19,7 +19,7 @@ from microtir.tir import ir
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.analysis.regions import elements, reach
-from microtir.tir.visitor import buffers_read, buffers_written, children, walk
+from microtir.tir.visitor import buffers_read, buffers_written, children, walk, walk_statements
 
 Access = tuple[bool, int, int, int]
 """Tuple: whether it writes, the position of a parameter, the first element, the end."""
@@ -309,20 +309,9 @@ def keeps_old_values(function: ir.PrimFunc, scalars: Sequence[int]) -> frozenset
 
     What is written on a condition counts as not written, and so does what has no known order.
     """
-    written, read = set(buffers_written(function.body)), set(buffers_read(function.body))
-    both = {
-        n: p
-        for n, p in enumerate(function.params)
-        if isinstance(p, ir.Buffer) and p in written and p in read
-    }
-    doubtful = {
-        buffer
-        for statement in walk(function.body)
-        if isinstance(statement, ir.If)
-        for buffer in buffers_written(statement)
-    }
+    both, doubtful = _read_and_written(function)
     filled: dict[int, bytearray] = {}
-    old = doubtful & set(both.values())
+    old = set(doubtful)
     try:
         accesses = trace(function, scalars, both) if both else []
     except MemoryPlanError:
@@ -335,6 +324,27 @@ def keeps_old_values(function: ir.PrimFunc, scalars: Sequence[int]) -> frozenset
         elif flags.find(0, first, stop) >= 0:
             old.add(buffer)
     return frozenset(old)
+
+
+# A call of many rows asks for each of them.
+@lru_cache(maxsize=64)
+def _read_and_written(
+    function: ir.PrimFunc,
+) -> tuple[Mapping[int, ir.Buffer], frozenset[ir.Buffer]]:
+    """Return the parameters that are read and written, and those written on a condition."""
+    written, read = set(buffers_written(function.body)), set(buffers_read(function.body))
+    both = {
+        n: p
+        for n, p in enumerate(function.params)
+        if isinstance(p, ir.Buffer) and p in written and p in read
+    }
+    doubtful = {
+        buffer
+        for statement in walk_statements(function.body)
+        if isinstance(statement, ir.If)
+        for buffer in buffers_written(statement)
+    }
+    return both, frozenset(doubtful.intersection(both.values()))
 
 
 def overwrites_unread(

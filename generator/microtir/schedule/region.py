@@ -9,7 +9,7 @@ from typing import TypeAlias
 from microtir.errors import ScheduleError
 from microtir.schedule.proof import constant_difference
 from microtir.tir import build, ir
-from microtir.tir.visitor import Replacement, substitute, variables_used, walk
+from microtir.tir.visitor import Replacement, substitute, variables_used, walk, walk_statements
 
 Range: TypeAlias = tuple[ir.Expr, ir.Expr]  # first and last value of a variable
 Inner: TypeAlias = Mapping[ir.Var, "Range | None"]  # None: a value that is not bounded
@@ -66,7 +66,7 @@ class _Lets:
 
     def __init__(self, body: ir.Stmt) -> None:
         self.values: dict[ir.Param, Replacement] = {}
-        for node in walk(body):
+        for node in walk_statements(body):
             if isinstance(node, ir.Let) and node.var.dtype is ir.DType.INT32:
                 value = self.resolve(node.value)
                 if not any(isinstance(part, ir.Load) for part in walk(value)):
@@ -80,7 +80,7 @@ class _Lets:
 def _inner_ranges(statement: ir.Stmt, lets: _Lets) -> dict[ir.Var, Range | None]:
     """Return the first and last value of every variable that is defined inside a statement."""
     ranges: dict[ir.Var, Range | None] = {}
-    for node in walk(statement):
+    for node in walk_statements(statement):
         if isinstance(node, ir.For):
             ranges[node.var] = _tightest(lets.resolve(node.start), lets.resolve(node.stop))
         elif isinstance(node, ir.Let):

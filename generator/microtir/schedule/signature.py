@@ -9,7 +9,7 @@ from typing import TypeVar
 from microtir.errors import ScheduleError
 from microtir.schedule.program import Argument, ScheduledProgram, TensorLike
 from microtir.tir import ir
-from microtir.tir.visitor import Rewriter, variables_used, walk
+from microtir.tir.visitor import Rewriter, variables_used, walk, walk_statements
 
 TensorT = TypeVar("TensorT", bound=TensorLike)
 
@@ -173,7 +173,7 @@ def _refuse_missing(body: ir.Stmt, params: tuple[ir.Param, ...], where: str) -> 
 
 
 def _defined(body: ir.Stmt) -> Iterator[ir.Var]:
-    for node in walk(body):
+    for node in walk_statements(body):
         if isinstance(node, ir.For | ir.Let):
             yield node.var
 

@@ -10,7 +10,7 @@ from microtir.errors import ScheduleError
 from microtir.schedule.names import UniqueNames
 from microtir.schedule.program import Loop, ScheduledProgram
 from microtir.tir import build, ir
-from microtir.tir.visitor import Replacement, Rewriter, children, substitute, walk
+from microtir.tir.visitor import Replacement, Rewriter, children, substitute, walk_statements
 
 
 def find_loop(program: ScheduledProgram, loop: Loop, step: str) -> ir.For:
@@ -19,7 +19,7 @@ def find_loop(program: ScheduledProgram, loop: Loop, step: str) -> ir.For:
     Raises:
         ScheduleError: an earlier step has replaced the loop.
     """
-    for node in walk(program.body):
+    for node in walk_statements(program.body):
         if isinstance(node, ir.For) and node.var is loop.var:
             return node
     present = ", ".join(other.name for other in loops_of(program) if other.stage is loop.stage)
@@ -33,7 +33,7 @@ def find_loop(program: ScheduledProgram, loop: Loop, step: str) -> ir.For:
 
 def loops_of(program: ScheduledProgram) -> tuple[Loop, ...]:
     """Return the handle of every loop of the body, in the order of the text."""
-    loops = [node for node in walk(program.body) if isinstance(node, ir.For)]
+    loops = [node for node in walk_statements(program.body) if isinstance(node, ir.For)]
     return tuple(program.loops[loop.var] for loop in loops)
 
 
@@ -112,7 +112,7 @@ def facts_at(body: ir.Stmt, target: ir.Stmt) -> tuple[ir.Expr, ...]:
 
 def defined_in(node: ir.Stmt) -> Iterator[ir.Var | ir.Buffer]:
     """Yield vars and Buffers that come to life inside a statement, each once."""
-    for part in walk(node):
+    for part in walk_statements(node):
         if isinstance(part, ir.For | ir.Let):
             yield part.var
         elif isinstance(part, ir.Allocate):

@@ -398,7 +398,7 @@ def to_text(functions: ir.PrimFunc | Sequence[ir.PrimFunc], *, constants: bool =
 def _kernels(functions: Sequence[ir.PrimFunc]) -> tuple[ir.PrimFunc, ...]:
     kernels: dict[ir.PrimFunc, None] = {}
     for func in functions:
-        for node in walk(func):
+        for node in calls_of(func):
             if isinstance(node, ir.KernelCall) and node.meaning not in kernels:
                 kernels.update(dict.fromkeys((*_kernels((node.meaning,)), node.meaning)))
     return tuple(kernels)

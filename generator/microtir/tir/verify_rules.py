@@ -17,7 +17,7 @@ from microtir.tir import arithmetic, ir
 from microtir.tir.initialised import uninitialised_reads
 from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.printer import stmt_text
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import invokes_of
 
 
 @dataclass(slots=True)
@@ -371,11 +371,11 @@ def _recursion(func: ir.PrimFunc, context: Context) -> Iterator[str]:
     pending, seen = [func.name], set[str]()
     while pending:
         current = functions.get(pending.pop())
-        for node in walk(current) if current else ():
-            if isinstance(node, ir.Invoke) and node.function == func.name:
+        for node in invokes_of(current) if current else ():
+            if node.function == func.name:
                 yield f"'{func.name}' reaches itself"
                 return
-            if isinstance(node, ir.Invoke) and node.function not in seen:
+            if node.function not in seen:
                 seen.add(node.function)
                 pending.append(node.function)
 

@@ -67,6 +67,18 @@ _CHILDREN: Mapping[type, Callable[[Any], tuple[Node, ...]]] = MappingProxyType({
 })  # fmt: skip
 
 
+# The statements that hold others, with those.
+_INNER: Mapping[type, Callable[[Any], tuple[ir.Stmt, ...]]] = MappingProxyType(
+    {
+        ir.Seq: attrgetter("statements"),
+        ir.For: lambda n: (n.body,),
+        ir.If: lambda n: (n.then,) if n.otherwise is None else (n.then, n.otherwise),
+        ir.Let: lambda n: (n.body,),
+        ir.Allocate: lambda n: (n.body,),
+    }
+)
+
+
 def allocations(s: ir.Stmt) -> tuple[tuple[ir.Buffer, ...], ir.Stmt]:
     """Return buffers of directly nested Allocates, outermost first, and what is inside.
 
@@ -267,18 +279,31 @@ def walk(node: Node | ir.PrimFunc) -> Iterator[Node]:
             push(parts[::-1])
 
 
+def walk_statements(node: Node | ir.PrimFunc) -> Iterator[Node]:
+    """Yield every statement of a tree, parents first; most nodes of `walk` are expressions."""
+    stack: list[Node] = [node.body if isinstance(node, ir.PrimFunc) else node]
+    pop, push, inner_of = stack.pop, stack.extend, _INNER.get
+    while stack:
+        current = pop()
+        yield current
+        if inner := inner_of(type(current)):
+            push(inner(current)[::-1])
+
+
 # Whoever follows calls asks again, and micro-kernels are those of many functions.
 @lru_cache(maxsize=4096)
 def calls_of(function: ir.PrimFunc) -> tuple[ir.Invoke | ir.KernelCall | ir.ExternCall, ...]:
     """Return the calls in a function, in the order of the text."""
     return tuple(
-        n for n in walk(function) if isinstance(n, ir.Invoke | ir.KernelCall | ir.ExternCall)
+        n
+        for n in walk_statements(function)
+        if isinstance(n, ir.Invoke | ir.KernelCall | ir.ExternCall)
     )
 
 
 def invokes_of(node: ir.Stmt | ir.PrimFunc) -> tuple[ir.Invoke, ...]:
     """Return the calls of functions of the module in the order of the text."""
-    return tuple(n for n in walk(node) if isinstance(n, ir.Invoke))
+    return tuple(n for n in walk_statements(node) if isinstance(n, ir.Invoke))
 
 
 def variables_used(node: Node | ir.PrimFunc) -> tuple[ir.Var, ...]:
@@ -312,7 +337,7 @@ def _of_function(function: ir.PrimFunc, written: bool) -> tuple[ir.Buffer, ...]:
 
 
 def _accessed(node: Node | ir.PrimFunc, *, written: bool) -> Iterator[ir.Buffer]:
-    for part in walk(node):
+    for part in walk_statements(node) if written else walk(node):
         match part:
             case ir.Load(buffer) if not written:
                 yield buffer
@@ -320,6 +345,8 @@ def _accessed(node: Node | ir.PrimFunc, *, written: bool) -> Iterator[ir.Buffer]
                 yield buffer
             case ir.BufferView(buffer):
                 yield buffer
+            case ir.Invoke(_, args) if written:  # to read them, the views themselves are met
+                yield from (view.buffer for view in args if isinstance(view, ir.BufferView))
             case ir.KernelCall(meaning, args):
                 used = buffers_written(meaning) if written else buffers_read(meaning)
                 for parameter, argument in zip(meaning.params, args, strict=False):

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.tir import ir
 from microtir.tir.ir import BinaryOp, Intrinsic
-from microtir.tir.visitor import Node, children, walk
+from microtir.tir.visitor import Node, children, walk, walk_statements
 
 Work: TypeAlias = Mapping[str, float]
 """Times that each kind of work is done: an operation and what it works on, such as `load_8`."""
@@ -68,11 +68,14 @@ _DIVISIONS = (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV)
 
 @dataclass(slots=True)
 class _Loop:
-    """A loop while its body is counted: its turns in all, and what is stored and known in it."""
+    """A loop while its body is counted: its turns in all, and what is stored and known in it.
+
+    What is known stands with the buffers that it was computed from.
+    """
 
     turns: float
     stored: frozenset[ir.Buffer] = frozenset()
-    seen: set[object] = field(default_factory=set)
+    seen: dict[object, frozenset[ir.Buffer]] = field(default_factory=dict)
 
 
 class WorkCounter:
@@ -107,7 +110,8 @@ class WorkCounter:
                 if not _is_register(buffer):
                     self.access("store", buffer, indices, len(self.loops) - 1)
                 seen = self.loops[-1].seen
-                seen.difference_update([e for e in seen if _reads(e, buffer)])
+                for stale in [e for e, sources in seen.items() if buffer in sources]:
+                    del seen[stale]
             case ir.If(condition, then, otherwise):
                 self.expr(condition)
                 self.add("branch", len(self.loops) - 1)
@@ -150,7 +154,7 @@ class WorkCounter:
 
     def enter(self, s: ir.For, trips: float) -> None:
         """Begin a loop: what follows is done so many times for each turn of that around it."""
-        stored = frozenset(n.buffer for n in walk(s.body) if isinstance(n, ir.Store))
+        stored = frozenset(n.buffer for n in walk_statements(s.body) if isinstance(n, ir.Store))
         self.loops.append(_Loop(self.loops[-1].turns * trips, stored))
 
     def row(self, size: int, depth: int) -> None:
@@ -247,7 +251,7 @@ class WorkCounter:
         seen = self.loops[depth].seen
         if what in seen:
             return False
-        seen.add(what)
+        seen[what] = _sources(what)
         return True
 
     def expr(self, e: ir.Expr) -> None:
@@ -373,10 +377,10 @@ def _is_register(buffer: ir.Buffer) -> bool:
     return buffer.scope is ir.Scope.LOCAL and not buffer.shape
 
 
-def _reads(e: object, buffer: ir.Buffer) -> bool:
+def _sources(e: object) -> frozenset[ir.Buffer]:
     if isinstance(e, tuple):
-        return False  # a pointer
-    return any(isinstance(n, ir.Load) and n.buffer is buffer for n in walk(e))  # type: ignore[arg-type]
+        return frozenset()  # a pointer
+    return frozenset(n.buffer for n in walk(e) if isinstance(n, ir.Load))  # type: ignore[arg-type]
 
 
 def _is_computed(e: object) -> bool:
