@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.support.inner_pytest import ROOT, run_inner
-from tests.support.tools_gate import FOLDERS, LEAST, ToolsGate
+from tests.support.tools_gate import FOLDERS, LEAST, ToolsGate, draw_fewer
 
 PURE = """
     import pytest, shutil
@@ -67,3 +69,17 @@ def test_one_test_of_each_folder_is_too_little() -> None:
 def test_every_folder_is_there() -> None:
     """The folders exist, so that a renamed one is missed before the tests run elsewhere."""
     assert all((ROOT / "tests" / folder).is_dir() for folder in FOLDERS)
+
+
+def test_a_quarter_of_the_examples_is_drawn() -> None:
+    """The settings of a test are found where hypothesis keeps them."""
+    drawn = []
+
+    @settings(max_examples=40, database=None)
+    @given(st.integers())
+    def test(value: int) -> None:
+        drawn.append(value)
+
+    draw_fewer({test, len})
+    test()
+    assert 10 <= len(drawn) < 20

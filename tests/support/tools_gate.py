@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import settings
 
 OPTION = "--without-tools"
 FOLDERS = (
@@ -20,6 +23,7 @@ FOLDERS = (
 )  # fmt: skip
 LEAST = 2000  # tests that pass
 _OF_ONNX = "tests/frontend/onnx"  # the package `onnx` is one of the tools
+_SETTINGS = "_hypothesis_internal_use_settings"  # where `@settings` keeps what it is given
 
 
 def folder_of(nodeid: str) -> str | None:
@@ -89,6 +93,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what needs tools in those folders."""
     if not config.getoption(OPTION):
         return
-    kept = [i for i in items if folder_of(i.nodeid) and i.get_closest_marker("tools") is None]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    kept: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        needs_none = folder_of(item.nodeid) and item.get_closest_marker("tools") is None
+        (kept if needs_none else others).append(item)
+    config.hook.pytest_deselected(items=others)
     items[:] = kept
+    draw_fewer({function for item in kept if (function := getattr(item, "function", None))})
+
+
+def draw_fewer(functions: Collection[Any]) -> None:
+    """Draw a quarter of the examples of a test.
+
+    What a random case means is decided by `make test`, which draws all of them; here the same code
+    runs on another interpreter.
+    """
+    for function in functions:
+        if (drawn := getattr(function, _SETTINGS, None)) is not None:
+            setattr(function, _SETTINGS, settings(drawn, max_examples=-(-drawn.max_examples // 4)))
