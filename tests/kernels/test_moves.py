@@ -104,6 +104,20 @@ def test_long_runs_are_copied_in_parts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("rows", "turns"), [(256, 8), (259, 7), (257, 1)])
+def test_inputs_are_read_in_turns(name: str, rows: int, turns: int) -> None:
+    """As many as divide the rows and leave each input 512 bytes: outputs may lie over the rest."""
+    parts = [
+        tensor(f"x{n}", (1, rows, 1, c), DType.INT8, quant(0.1)) for n, c in enumerate((5, 27))
+    ]
+    y = tensor("y", (1, rows, 1, 32), DType.INT8, quant(0.1))
+    layer = node(Concatenation(3), parts, [y])
+    kernel = next(k for k in kernels_of(layer) if k.name == name)
+    assert isinstance(kernel, Moves) and kernel.turns(layer)[0] == turns
+    assert check(layer, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_box_is_one_span_of_bytes(name: str) -> None:
     """Not one for each run: whoever checks placements compares every span with every other."""
     shapes = (1, 32, 32, 16), (1, 64, 64, 16)

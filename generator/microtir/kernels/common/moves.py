@@ -67,11 +67,23 @@ class Moves(Kernel):
         return None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        boxes = self.boxes(node)
-        return sum(self.of_box(box, node.outputs[box.output].dtype) for box in boxes) + _CALL
+        turns, boxes = self.turns(node)
+        of_turn = sum(self.of_box(box, node.outputs[box.output].dtype) for box in boxes)
+        return turns * (of_turn + (turns > 1) * _TURN) + _CALL
 
     def boxes(self, node: Node) -> tuple[Box, ...]:
         return refusals.asked(boxes_of(node))
+
+    def turns(self, node: Node) -> tuple[int, tuple[Box, ...]]:
+        """Return how many turns there are, and the boxes of the first one."""
+        boxes = self.boxes(node)
+        turns = _turns(boxes, node.outputs[0].dtype.bytes)
+        if turns == 1:
+            return turns, boxes
+        inner = (replace(box.axes[0], extent=box.axes[0].extent // turns) for box in boxes)
+        return turns, tuple(
+            replace(box, axes=(axis, *box.axes[1:])) for box, axis in zip(boxes, inner, strict=True)
+        )
 
     def packed_bytes(self, node: Node) -> int:
         read = {node.inputs[box.input] for box in self.boxes(node) if box.input is not None}
@@ -94,17 +106,26 @@ class Moves(Kernel):
         return turns + size % _AT_ONCE + (turns > 2) * _TURN * turns // 2 + _LINE // 2
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the boxes one after the other."""
+        """Emit the boxes one after the other, in turns where they share a loop."""
         sources = [_source(layer, position) for position in range(len(layer.node.inputs))]
         targets = [layer.output_buffer((1, t.type.elements)) for t in layer.node.outputs]
-        parts = [
-            self.box(box, None if box.input is None else sources[box.input], targets[box.output])
-            for box in self.boxes(layer.node)
-        ]
-        return layer.function(name, None, seq(*parts))
+        turns, boxes = self.turns(layer.node)
 
-    def box(self, box: Box, source: ir.Buffer | None, target: ir.Buffer) -> ir.Stmt:
-        """Emit the loops of a box around its runs; without a source its value is stored."""
+        def part(box: Box, turn: te.Expr) -> ir.Stmt:
+            source = None if box.input is None else sources[box.input]
+            first: te.ExprLike = box.first_source
+            to: te.ExprLike = box.first_target
+            if turns > 1:
+                outer = box.axes[0]
+                first = first + turn * (outer.extent * outer.source)
+                to = to + turn * (outer.extent * outer.target)
+            return self.box(box, source, targets[box.output])(te.as_expr(first), te.as_expr(to))
+
+        body = each("turn", turns, lambda turn: seq(*(part(box, turn) for box in boxes)))
+        return layer.function(name, None, body)
+
+    def box(self, box: Box, source: ir.Buffer | None, target: ir.Buffer) -> Places:
+        """Return what emits loops around the runs of a box; without a source its value."""
 
         def copied(first: te.Expr, to: te.Expr) -> ir.Stmt:
             value = box.value if source is None else load(source, 0, first)
@@ -127,7 +148,7 @@ class Moves(Kernel):
             rest = turn(first + last * line.source, to + last * line.target, left)
             return seq(*([by_turns] if turns else []), rest)
 
-        return nest(around, box.first_source, box.first_target, along)
+        return lambda first, to: nest(around, first, to, along)
 
 
 class MovesByCalls(Moves):
@@ -152,15 +173,16 @@ class MovesByCalls(Moves):
         calls = box.runs // inner.extent
         return calls * (self.mover(inner, box.run, dtype).instructions + _AROUND_CALL) + _LINE
 
-    def box(self, box: Box, source: ir.Buffer | None, target: ir.Buffer) -> ir.Stmt:
+    def box(self, box: Box, source: ir.Buffer | None, target: ir.Buffer) -> Places:
         if source is None:
             return super().box(box, source, target)
         inner, around = self._inner(box, target.dtype)
         kernel = self.mover(inner, box.run, target.dtype).kernel
-        return nest(
-            around, box.first_source, box.first_target,
-            lambda first, to: call(kernel, at(source, 0, first), at(target, 0, to)),
-        )  # fmt: skip
+
+        def moved(first: te.Expr, to: te.Expr) -> ir.Stmt:
+            return call(kernel, at(source, 0, first), at(target, 0, to))
+
+        return lambda first, to: nest(around, first, to, moved)
 
     def _inner(self, box: Box, dtype: DType) -> tuple[Axis, tuple[Axis, ...]]:
         """Return the loop that the micro-kernel has, the longest that it may, and the others."""
@@ -181,6 +203,24 @@ def _short(box: Box) -> Iterator[Box]:
         yield replace(box, first_source=source, first_target=target, run=rest)
 
 
+def _turns(boxes: Sequence[Box], size: int) -> int:
+    """Return how many turns move boxes of elements of so many bytes, a part of each box in each.
+
+    Where the boxes have the rows of an output in common, what is read then keeps ahead of what is
+    written, so that an output may lie over the rest of its inputs.
+    """
+    shared = {(box.output, *((a.extent, a.target) for a in box.axes[:1])) for box in boxes}
+    if len(boxes) < 2 or len(shared) > 1 or not boxes[0].axes:
+        return 1
+    rows, target = boxes[0].axes[0].extent, boxes[0].axes[0].target
+    places = [box.first_target for box in boxes]
+    if max(places) - min(places) >= target:
+        return 1
+    most = sum(box.runs * box.run for box in boxes) * size // (len(boxes) * _LEAST_OF_TURN)
+    return max(n for n in range(1, max(1, min(most, _MOST_TURNS)) + 1) if rows % n == 0)
+
+
+_MOST_TURNS, _LEAST_OF_TURN = 32, 512  # and bytes that each box has in a turn, on average
 _LONGEST_RUN = 1 << 13  # elements of a call: loops count bytes in 16 bits
 _AROUND_CALL = 9  # instructions of a loop in C around a call
 _BOX_CODE = 24  # bytes of code of a box behind the first one
