@@ -36,7 +36,7 @@ _OF_OTHERS = (
 )
 # Words behind an option in a sentence, where it has no value.
 _PROSE = frozenset({
-    "and", "or", "is", "its", "of", "one", "out", "the", "are", "for", "has", "goes", "makes",
+    "and", "or", "is", "it", "its", "of", "one", "out", "the", "are", "for", "has", "goes", "makes",
     "names", "says", "chooses", "runs", "adds", "does", "does.", "typed", "found", "single",
     "micro.",
 })  # fmt: skip
