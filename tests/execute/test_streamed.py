@@ -195,5 +195,5 @@ def test_other_interfaces_run_what_is_pushed(interface: str) -> None:
 def test_tables_of_calls_are_refused() -> None:
     """States of a model that is streamed change places from run to run."""
     config = CompilationConfig(targets="c", stream_axis="1", executor="graph")
-    with pytest.raises(microtir.errors.UnsupportedModelError, match="change places"):
+    with pytest.raises(microtir.errors.UnsupportedModelError, match="move from run to run"):
         microtir.build(module_of(case_of("same", DType.INT8, 1).graph), config)

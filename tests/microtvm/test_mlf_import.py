@@ -152,7 +152,10 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any], Files], Any], str]] = {
         lambda d, _: _layout(d).update({"src/$(shell touch x).c": "metadata.json"}),
         "lacks a field.*character that file names",
     ),
-    "another name inside": (lambda d, _: _facts(d).update(module_name="x"), "another name inside"),
+    "another name inside": (
+        lambda d, _: _facts(d).update(module_name="x"),
+        "metadata of the module .* has another name",
+    ),
     "float extent": (lambda d, _: _facts(d)["ports"][0].update(shape=[1.0]), "lacks a field"),
     "flag for a number": (lambda d, _: _facts(d)["ports"][0].update(bytes=True), "lacks a field"),
     "absurd shape": (
