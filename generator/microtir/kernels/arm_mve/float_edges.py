@@ -76,7 +76,7 @@ def _turns(run: edges.Conversion) -> tuple[int, int]:
 
 @lru_cache
 def _low_part(scale: float, to_even: bool) -> float | None:
-    """Return what the rounded reciprocal of a scale lacks; None where it does not do.
+    """Return what the rounded reciprocal of a scale lacks; None where both give other integers.
 
     The sum of the products with both rises with the number, as the quotient does: they round to the
     same integers if those of the numbers beside every half of a step are the same.

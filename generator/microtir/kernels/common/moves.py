@@ -125,7 +125,7 @@ class Moves(Kernel):
         return layer.function(name, None, body)
 
     def box(self, box: Box, source: ir.Buffer | None, target: ir.Buffer) -> Places:
-        """Return what emits loops around the runs of a box; without a source its value."""
+        """Return what emits the loops of a box; without a source they store its value."""
 
         def copied(first: te.Expr, to: te.Expr) -> ir.Stmt:
             value = box.value if source is None else load(source, 0, first)
@@ -220,7 +220,8 @@ def _turns(boxes: Sequence[Box], size: int) -> int:
     return max(n for n in range(1, max(1, min(most, _MOST_TURNS)) + 1) if rows % n == 0)
 
 
-_MOST_TURNS, _LEAST_OF_TURN = 32, 512  # and bytes that each box has in a turn, on average
+_MOST_TURNS = 32
+_LEAST_OF_TURN = 512  # bytes that a box has in a turn, on average
 _LONGEST_RUN = 1 << 13  # elements of a call: loops count bytes in 16 bits
 _AROUND_CALL = 9  # instructions of a loop in C around a call
 _BOX_CODE = 24  # bytes of code of a box behind the first one
