@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.inner_pytest import ROOT, run_inner
-from tests.support.tools_gate import FOLDERS, LEAST, ToolsGate, draw_fewer
+from tests.support.tools_gate import FOLDERS, LEAST, ToolsGate, draw_fewer, every_third
 
 PURE = """
     import pytest, shutil
@@ -69,6 +69,13 @@ def test_one_test_of_each_folder_is_too_little() -> None:
 def test_every_folder_is_there() -> None:
     """The folders exist, so that a renamed one is missed before the tests run elsewhere."""
     assert all((ROOT / "tests" / folder).is_dir() for folder in FOLDERS)
+
+
+def test_every_third_case_is_drawn() -> None:
+    """No test function is left out, however few cases it has."""
+    cases = [*(f"a.py::test_many[{i}]" for i in range(5)), "a.py::test_one", "b.py::test_one[x[0]]"]
+    drawn = {"a.py::test_many[0]", "a.py::test_many[3]", "a.py::test_one", "b.py::test_one[x[0]]"}
+    assert every_third(cases) == drawn
 
 
 def test_a_quarter_of_the_examples_is_drawn() -> None:
