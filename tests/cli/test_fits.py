@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import microtir as package
+from microtir import driver, frontend
 from microtir.artifact import footprint
 from microtir.boards import load_board
 from microtir.boards.board import Board
@@ -62,7 +62,7 @@ def test_all_mean_the_same_bytes(
     """
     config = configuration(microtir, *flags)
     assert config.budget.ram == RAM - STACK - RESERVE - outside
-    artifact = package.build(package.frontend.from_tflite(INT8), config)
+    artifact = driver.build(frontend.from_tflite(INT8), config)
     found = footprint(artifact.metadata, stack=STACK, reserve=RESERVE)
     assert (found.io, found.total) == (outside, found.planned + outside + STACK + RESERVE)
 
@@ -86,7 +86,7 @@ def test_all_mean_the_same_bytes(
 def test_a_profile_measures_the_same_bytes(microtir: Command, board: Board) -> None:
     """What the linker placed is the sum that was promised, but for the stack, which is measured."""
     config = configuration(microtir, *ROWS)
-    artifact = package.build(package.frontend.from_tflite(INT8), config)
+    artifact = driver.build(frontend.from_tflite(INT8), config)
     measured = profile(artifact, board).ram
     promised = footprint(artifact.metadata, stack=measured.stack, reserve=RESERVE)
     assert measured == promised
@@ -98,7 +98,7 @@ def test_a_budget_of_the_board_fits_the_board(
 ) -> None:
     """A project is refused for one byte more than the budget of the board allows, not for less."""
     config = configuration(microtir)
-    artifact = package.build(package.frontend.from_tflite(INT8), config)
+    artifact = driver.build(frontend.from_tflite(INT8), config)
     room = (config.budget.ram or 0) - footprint(artifact.metadata).planned
     options = ProjectOptions(stack=STACK + room + missing)
     if not missing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 
 from microtir.frontend import from_tflite
-from microtir.graph.ir import Array
+from microtir.graph.ir import Array, Graph
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.quantise import Quantised, QuantiseOptions, quantise
 from microtir.rewrite.reference import execute
 from microtir.writers import TfliteBuilder, write_tflite
 from tests.support.command import FLOAT, INT8, TEST_SET, Command
@@ -23,6 +25,24 @@ from tests.support.tflm import run_tflm
 pytestmark = pytest.mark.tools
 
 SCALE = np.float32(0.00392157)  # of the example's input
+
+
+_quantised: dict[str, Quantised] = {}
+
+
+def _quantise(graph: Graph, samples: Mapping[str, Array], options: QuantiseOptions) -> Quantised:
+    """Quantise a file by samples once, whichever command line asks for it."""
+    arrays = [(name, x.shape, x.tobytes()) for name, x in samples.items()]
+    key = repr((graph.source_sha256, graph.name, arrays, options))
+    if key not in _quantised:
+        _quantised[key] = quantise(graph, samples, options)
+    return _quantised[key]
+
+
+@pytest.fixture(autouse=True)
+def _quantised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tests share what is quantised alike."""
+    monkeypatch.setattr("microtir.host.quantised.quantise", _quantise)
 
 
 @pytest.fixture
