@@ -27,7 +27,7 @@ INTS = {"int8_t": (8, 1), "uint8_t": (8, 0), "char": (8, 1), "int16_t": (16, 1),
         "uint64_t": (64, 0), "size_t": (64, 0), "uintptr_t": (64, 0), "bool": (8, 0)}  # fmt: skip
 SIZES = {**{name: bits // 8 for name, (bits, _) in INTS.items()}, "float": 4, "double": 8}
 RANGES = {n: (-(s << b - 1), (1 << b - s) - 1) for n, (b, s) in INTS.items()}
-DTYPES = {"float32": "float", "float64": "double", "bool": "bool"}
+DTYPES = {"float32": "float", "float64": "double", "bool": "uint8_t"}
 LIMITS = {"NULL": ("int", 0, 0), "INFINITY": ("float", float("inf"), float("inf"))}
 for _name, _ends in RANGES.items():
     LIMITS[f"{_name[:-2].upper()}_MIN"], LIMITS[f"{_name[:-2].upper()}_MAX"] = (
@@ -84,6 +84,7 @@ class Preprocessor:
         self.tokens: list[Token] = []
         self.skipped: list[str] = []
         self.names: set[str] = set()
+        self.assembly: set[str] = set()  # functions that other compilers see as assembly
 
     def read(self, name: str) -> None:
         if name in self.included:
@@ -105,6 +106,7 @@ class Preprocessor:
             elif not active[-1][0]:
                 is_of_other_language = NEVER_IN_C.search(skips)
                 is_code = directive and not directive.startswith("#error")
+                self.assembly.update(re.findall(r"^\w+_ASSEMBLY void (\w+)\(", line))
                 if is_code and skips and not is_of_other_language and skips not in self.skipped:
                     self.skipped.append(skips)
             elif directive.startswith("#"):
@@ -551,13 +553,19 @@ class Machine:
         self.one_by_one: set[Any] = set()
         self.notes: dict[str, str] = {}  # what integers may leave their types, by place
         self.trusted: dict[str, set[str]] = {}
-        self.loops: dict[tuple[str, str], tuple[int, int]] = {}
+        self.loops: dict[tuple[str, str, str], tuple[int, int]] = {}
         self.code: dict[tuple[Any, ...], bool] = {}  # whether loops and branches were ever executed
         self.numbers: dict[str, tuple[int, int]] = {}  # least and greatest that functions are told
         self.passing = False  # whether what a function reached is noted for its caller
         self.bases: dict[Any, int] = {}  # where pointers of the function pointed when it began
+        self.alike: dict[Any, Any] = {}  # parameters by others that point into the same buffer
+        self.extent: dict[Any, tuple[int, int]] = {}  # bytes that the function reaches, from there
+        self.guards = 0  # conditions of the function around the statement
+        self.loose: set[tuple[str, str]] = set()  # functions and places whose claims may be wider
+        self.has_remainder: dict[int, bool] = {}
+        self.given: dict[Memory, set[tuple[str, int]]] = {}  # parameters that point to constants
         self.sites: dict[tuple[str, Any, str, str], tuple[int, int]] = {}
-        self.reached: dict[tuple[str, int, str], tuple[int, int]] = {}
+        self.reached: set[tuple[str, Any, str]] = set()  # parameters that are read or written
         self.quiet = self.turns = self.depth = self.count = 0
         self.result: list[Any] = []
         self.function = ""
@@ -699,7 +707,7 @@ class Machine:
         elif op == "&" and (bl >= 0 or al >= 0):
             ends = [0, min(h for low, h in ((al, ah), (bl, bh)) if low >= 0)]
         else:
-            bits = max(x.bit_length() for x in (al, ah, bl, bh))
+            bits = max((x if x >= 0 else ~x).bit_length() for x in (al, ah, bl, bh))
             ends = [0 if min(al, bl) >= 0 else -(1 << bits), (1 << bits) - 1]
         return self.fit(kind, Value(kind, ends[0], ends[-1], {}, pure), where)
 
@@ -781,6 +789,10 @@ class Machine:
             ends = (0, right.high) if tree[2] == "&&" else (right.low, 1)
             return Value("int", *ends, {}, pure)
         if kind == "bin":
+            if tree[2] == "&" and tree[3][0] == "index" and tree[4][0] == "num":
+                masked = self.masked(self.place(tree[3], env), tree[4], env, where)
+                if masked is not None:
+                    return masked
             return self.arithmetic(
                 tree[2], self.value(tree[3], env), self.value(tree[4], env), where
             )
@@ -807,6 +819,17 @@ class Machine:
         if kind == "index" or kind == "member":
             return self.load(*self.place(tree, env), env, where)
         raise Refusal("access", where, f"'{kind}' is not read")
+
+    def masked(self, place: Any, mask: Any, env: Any, where: str) -> Value | None:
+        """Return the bits that a mask takes of constants: more exact than bits of their range."""
+        memory, offset, kind, _ = place
+        if not isinstance(memory, Memory) or memory.values is None or kind not in INTS:
+            return None
+        v = self.load(*place, env, where)
+        if kind != memory.element or v.pure is None:
+            return None
+        ends = self.hull(memory, offset, SIZES[kind], mask[3])
+        return Value(self.common(v, Value(mask[2], 0, 0), where)[2], *ends, {}, v.pure)
 
     def guarded(self, trees: Any, test: Value, where: str) -> None:
         """Go turn by turn where a loop variable decides whether memory is accessed."""
@@ -888,6 +911,7 @@ class Machine:
         """Return memory, offset in bytes, type and view of what an expression names."""
         kind, where = tree[0], tree[1]
         if kind == "index":
+            self.coarse(tree[3], where)
             base, index = self.value(tree[2], env), self.value(tree[3], env)
             if not isinstance(base, Pointer):
                 raise Refusal("access", where, "what is indexed is no pointer")
@@ -898,6 +922,14 @@ class Machine:
             if isinstance(base, dict) and tree[3] in base:
                 return base, Value("int", 0, 0), tree[3], None
         raise Refusal("access", where, "an expression has no address that is understood")
+
+    def coarse(self, index: Any, where: str) -> None:
+        """Let the claim of an access be wider where its index has remainders or calls."""
+        if id(index) not in self.has_remainder:
+            text = repr(index)
+            self.has_remainder[id(index)] = bool(re.search(r"'(%|/|call)'", text))
+        if self.has_remainder[id(index)]:
+            self.loose.add((self.function, where))
 
     def load(self, memory: Any, offset: Value, kind: Any, view: Any, env: Any, where: str) -> Any:
         if isinstance(memory, dict):
@@ -916,25 +948,22 @@ class Machine:
         seen = memory.seen if memory.element == kind and size > 1 else None
         return Value(kind, *(seen or RANGES[kind]), {}, None)
 
-    def hull(self, memory: Memory, offset: Value, size: int) -> tuple[Any, Any]:
+    def hull(self, memory: Memory, offset: Value, size: int, mask: int = -1) -> tuple[Any, Any]:
         """Return the least and the greatest constant at places that an offset names."""
         low, high = self.bounds(offset)
-        places = range(low // size, high // size + 1)
         steps = [(c // size, self.range[s][1] + 1) for s, c in offset.terms.items()]
-        if low < 0 or high // size >= len(memory.values):
-            return min(memory.values), max(memory.values)  # what accesses it is refused, or a guess
-        key = (low, high, *sorted(steps))
+        key = (low, high, mask, *sorted(steps))
         if key not in memory.hulls:
-            if offset.low == offset.high:
-                mask, places = 1, range(0)
+            chosen = memory.values[max(low // size, 0) : high // size + 1]
+            if low < 0 or high // size >= len(memory.values):
+                chosen = memory.values  # what accesses it is refused, or a guess
+            elif offset.low == offset.high:
+                bits = 1
                 for step, turns in steps:
-                    mask = spread(mask, abs(step), turns)
-                bits = bin(mask)[:1:-1]
-                chosen = [
-                    memory.values[low // size + i] for i, bit in enumerate(bits) if bit == "1"
-                ]
-            else:
-                chosen = memory.values[places.start : places.stop]
+                    bits = spread(bits, abs(step), turns)
+                named = bin(bits)[:1:-1]
+                chosen = [memory.values[low // size + i] for i, b in enumerate(named) if b == "1"]
+            chosen = chosen if mask == -1 else [value & mask for value in chosen]
             memory.hulls[key] = min(chosen, default=0), max(chosen, default=0)
         return memory.hulls[key]
 
@@ -968,11 +997,22 @@ class Machine:
             return
         if not self.passing and what != "may":
             base = self.bases.get(view, 0)
-            site = (self.function, memory.name if view is None else view, what, where)
-            old = self.sites.get(site, (low - base, end - base))
-            self.sites[site] = min(low - base, old[0]), max(end - base, old[1])
+            buffer = memory.name if view is None else view
+            self.note(buffer, what, where, low - base, end - base)
         coefficients = tuple(sorted((s, abs(c)) for s, c in offset.terms.items()))
+        view = self.alike.get(view, view)
         self.add(what, memory, view, coefficients, mask << low, where)
+
+    def note(self, buffer: Any, what: str, where: str, low: int, end: int) -> None:
+        """Remember the bytes that an expression reaches, and those of the whole function."""
+        if self.guards:
+            self.loose.add((self.function, where))
+        for notes, key in (
+            (self.sites, (self.function, buffer, what, where)),
+            (self.extent, buffer),
+        ):
+            old = notes.get(key, (low, end))
+            notes[key] = min(low, old[0]), max(end, old[1])
 
     def add(self, what: str, memory: Memory, view: Any, key: Any, mask: int, where: str) -> None:
         """Note an access in the loop or function that is executed; `key` are steps by loop."""
@@ -1024,6 +1064,7 @@ class Machine:
             v = env[left[2]] = self.cast(kind, v, where)
             env.pop(("number", left[2]), None)
             return v
+        self.coarse(left, where)
         place = self.place(left, env)
         kind = place[2] if not isinstance(place[0], dict) else None
         v = self.cast(kind, v, where) if kind else v
@@ -1093,10 +1134,19 @@ class Machine:
         for truth in (0, 1):
             key = (self.function, where, truth)
             self.code[key] = self.code.get(key, False) or test.low <= truth <= test.high
-        if test.low == test.high:
+        self.guards += 1
+        try:
+            if test.low != test.high:
+                self.guarded((then, otherwise), test, where)
+                return self.branches(tree, test, env)
             chosen = then if test.low else otherwise
             return chosen is not None and self.run(chosen, env)
-        self.guarded((then, otherwise), test, where)
+        finally:
+            self.guards -= 1
+
+    def branches(self, tree: Any, test: Value, env: dict[Any, Any]) -> bool:
+        """Execute both branches, and join what they leave."""
+        _, _where, condition, then, otherwise = tree
         ends, results = [], []
         for statement, truth in ((then, True), (otherwise, False)):
             inner = dict(self.assume(condition, truth, env))
@@ -1148,26 +1198,40 @@ class Machine:
         name = first[2][0][1] if first[0] == "decl" else ""
         changed = self.names_assigned(body)
         limits = self.limits(test, step, name, env) if name and name not in changed else None
-        if limits is not None and not changed & set(
+        is_counted = limits is not None and not changed & set(
             re.findall(r"'name', '[^']*', '(\w+)'", repr(test))
-        ):
-            start, by, turns = limits
-            low, high = sorted((start, start + by * (turns - 1)))
-            old = self.loops.get((self.function, name), (low, high))
-            self.loops[self.function, name] = min(low, old[0]), max(high, old[1])
-            if self.entry_level():
-                self.entry.limits[name] = low, high + 1
-            key = (where, self.function)
-            self.code[self.function, where] = True
-            if turns > 3 and not self.entry_level() and key not in self.one_by_one:
-                try:
-                    self.at_once(f"{name}@{where}", name, (start, by, turns), body, env)
-                    env[name] = None
-                    return
-                except NeedsTurns as error:
-                    if error.args[0] != f"{name}@{where}":
-                        raise
-                    self.one_by_one.add(key)
+        )
+        is_free = not is_counted or not (self.is_stated(first[2][0][2]) and self.is_stated(test[4]))
+        self.guards += is_free
+        try:
+            if not (is_counted and self.counted(name, limits, where, body, env)):
+                self.turn_by_turn(test, step, body, env, where)
+        finally:
+            self.guards -= is_free
+        if name:
+            env[name] = None
+
+    def counted(self, name: str, limits: Any, where: str, body: Any, env: dict[Any, Any]) -> bool:
+        """Execute a loop with a known number of turns at once, if that is exact."""
+        start, by, turns = limits
+        low, high = sorted((start, start + by * (turns - 1)))
+        old = self.loops.get((self.function, name, where), (low, high))
+        self.loops[self.function, name, where] = min(low, old[0]), max(high, old[1])
+        if self.entry_level():
+            self.entry.limits[name] = low, high + 1
+        key = (where, self.function)
+        self.code[self.function, where] = True
+        if turns > 3 and not self.entry_level() and key not in self.one_by_one:
+            try:
+                self.at_once(f"{name}@{where}", name, (start, by, turns), body, env)
+                return True
+            except NeedsTurns as error:
+                if error.args[0] != f"{name}@{where}":
+                    raise
+                self.one_by_one.add(key)
+        return False
+
+    def turn_by_turn(self, test: Any, step: Any, body: Any, env: Any, where: str) -> None:
         while True:
             self.turns += 1
             if self.turns > MOST_TURNS:
@@ -1182,8 +1246,13 @@ class Machine:
             if self.run(body, env):
                 raise Refusal("loops", where, "a loop returns")
             self.value(step, env)
-        if name:
-            env[name] = None
+
+    def is_stated(self, bound: Any) -> bool:
+        """Return whether a bound of a loop is a number or a parameter, as claims are for all of these."""
+        params = self.program.functions[self.function].params if self.function else []
+        return bound[0] == "num" or (
+            bound[0] == "name" and bound[2] in [name for _, name in params]
+        )
 
     def entry_level(self) -> bool:
         return self.entry is not None and self.depth == 1
@@ -1226,7 +1295,7 @@ class Machine:
         self.frames.append({})
         try:
             env[name] = Value(env[name].type, start, start, {symbol: by}, frozenset((symbol,)))
-            steps = self.carried(symbol, turns, body, env)
+            steps = self.carried(symbol, name, counts, body, env)
             for memory, old in seen.items():
                 memory.seen = old
             if self.run(body, env):
@@ -1261,15 +1330,18 @@ class Machine:
         return v._replace(offset=number) if isinstance(v, Pointer) else number
 
     def carried(
-        self, symbol: str, turns: int, body: Any, env: dict[Any, Any]
+        self, symbol: str, name: str, counts: tuple[int, int, int], body: Any, env: dict[Any, Any]
     ) -> dict[Any, tuple[int, int]]:
         """Give variables that turns change a range for all turns; return what a turn adds, if it does."""
+        start, by, turns = counts
         keys: list[Any] = []
-        for name in sorted(self.names_assigned(body)):
-            v = env.get(name)
+        for changed in sorted(self.names_assigned(body)):
+            v = env.get(changed)
             memory = v.memory if isinstance(v, Pointer) else None
             keys += (
-                [(memory, i) for i in range(memory.count)] if isinstance(memory, Local) else [name]
+                [(memory, i) for i in range(memory.count)]
+                if isinstance(memory, Local)
+                else [changed]
             )
         keys = [key for key in keys if isinstance(env.get(key), (Value, Pointer))]
         first, steps = {key: env[key] for key in keys}, dict[Any, tuple[int, int]]()
@@ -1282,20 +1354,21 @@ class Machine:
             self.range[mark] = RANGES.get(kind, (0, 0))
             number = Value(kind, 0, 0, {mark: 1}, None) if kind in INTS else FLOAT
             env[key] = v._replace(offset=number) if isinstance(v, Pointer) else number
-        marked, inner = {key: env[key] for key in keys}, dict(env)
-        self.quietly(body, inner)
-        for key in keys:
-            old, new = marked[key], inner.get(key)
-            if isinstance(new, Pointer) and isinstance(old, Pointer):
-                old, new = old.offset, new.offset
-            if (
-                isinstance(new, Value)
-                and old.terms
-                and all(new.terms.get(s) == 1 for s in old.terms)
-            ):
-                rest = {s: c for s, c in new.terms.items() if s not in old.terms}
-                if not any(s.startswith("#") for s in rest):
-                    steps[key] = self.bounds(new._replace(terms=rest))
+        marked = {key: env[key] for key in keys}
+        steps = self.added(marked, body, dict(env))
+        if turns <= 256 and any(
+            max(-low, high) * turns > RANGES[marked[key].type][1] >> 3
+            for key, (low, high) in steps.items()
+            if isinstance(marked[key], Value)
+        ):  # the weights of each turn bound a sum better than those of all turns
+            every = []
+            for turn in range(turns):
+                value = Value(env[name].type, start + by * turn, start + by * turn)
+                every.append(self.added(marked, body, {**env, name: value}))
+            for key in [key for key, ends in steps.items() if ends[0] != ends[1]]:
+                lows, highs = zip(*(one.get(key, steps[key]) for one in every), strict=True)
+                least, most = (sum(min(0, x) for x in lows), sum(max(0, x) for x in highs))
+                steps[key] = least // (turns - 1), -(-most // (turns - 1))
         for key, v in first.items():
             low, high = steps.get(key, (0, 0))
             kind = v.type if isinstance(v, Value) else ""
@@ -1321,6 +1394,24 @@ class Machine:
             env[key] = (
                 Value(kind, *RANGES[kind], {}, None) if kind in RANGES else FLOAT if kind else None
             )
+        return steps
+
+    def added(self, marked: Any, body: Any, env: dict[Any, Any]) -> dict[Any, tuple[int, int]]:
+        """Return what one turn adds to marked variables that it only adds to."""
+        steps: dict[Any, tuple[int, int]] = {}
+        self.quietly(body, env)
+        for key, old in marked.items():
+            new = env.get(key)
+            if isinstance(new, Pointer) and isinstance(old, Pointer):
+                old, new = old.offset, new.offset
+            if (
+                isinstance(new, Value)
+                and old.terms
+                and all(new.terms.get(s) == 1 for s in old.terms)
+            ):
+                rest = {s: c for s, c in new.terms.items() if s not in old.terms}
+                if not any(s.startswith("#") for s in rest):
+                    steps[key] = self.bounds(new._replace(terms=rest))
         return steps
 
     def quietly(self, body: Any, env: dict[Any, Any]) -> None:
@@ -1361,7 +1452,7 @@ class Machine:
     def called(self, tree: Any, env: dict[Any, Any]) -> Any:
         _, where, name, trees = tree
         values = [self.value(one, env) for one in trees]
-        if name in MATH:
+        if re.fullmatch(MATH, name):
             return FLOAT
         if re.fullmatch(r"U?INT\d+_C", name):
             return self.fit(f"{name[:-2].lower()}_t", values[0], where)
@@ -1390,11 +1481,11 @@ class Machine:
                 args[i] = self.plain(v)._replace(pure=None if v.pure is None else frozenset())
         if self.entry_level():
             args = self.entry.arguments(name, args, where, env)
-        self.note_pointers(name, args, where)
         groups, key = self.groups(name, args, where)
         if key not in self.memo:
             self.memo[key] = self.executed(name, function, args, groups)
-        result, effects, stored = self.memo[key]
+        result, effects, stored, extent = self.memo[key]
+        self.note_pointers(name, args, extent, where)
         self.passing = True
         try:
             self.apply(args, groups, effects, where)
@@ -1410,22 +1501,24 @@ class Machine:
             result = result._replace(pure=pure if result.pure is not None else None)
         return result
 
-    def note_pointers(self, name: str, args: list[Any], where: str) -> None:
-        """Remember which elements a call hands to a function: those that its parameter has."""
+    def note_pointers(self, name: str, args: list[Any], extent: Any, where: str) -> None:
+        """Remember which elements a call hands to a function: those that its parameter has.
+
+        Those that the function reaches, where it takes any number of elements.
+        """
         for i, v in enumerate(args):
-            if (
-                isinstance(v, Pointer)
-                and not self.quiet
-                and not self.entry_level()
-                and (name, i) in self.sizes
-            ):
+            if not isinstance(v, Pointer) or self.quiet or self.entry_level():
+                continue
+            span = (0, self.sizes[name, i]) if (name, i) in self.sizes else extent.get(i)
+            if span is not None and not isinstance(v.memory, Local):
                 low, high = (end - self.bases.get(v.view, 0) for end in self.bounds(v.offset))
-                buffer = v.memory.name if v.view is None else v.view
-                site = (self.function, buffer, "pass", f"{where} {i}")
-                span = self.sizes[name, i]
-                end = min(high + span, self.sizes.get((self.function, v.view), LARGEST))
-                old = self.sites.get(site, (low, end))
-                self.sites[site] = min(low, old[0]), max(end, old[1])
+                end = min(high + span[1], self.sizes.get((self.function, v.view), LARGEST))
+                buffer, place = v.memory.name if v.view is None else v.view, f"{where} {i}"
+                self.note(buffer, "pass", place, low + span[0], end)
+                if (name, i) not in self.sizes:
+                    self.loose.add((self.function, place))
+                if v.memory.values is not None:
+                    self.given.setdefault(v.memory, set()).add((name, i))
 
     def apply(self, args: list[Any], groups: list[Any], effects: Any, where: str) -> None:
         """Note what a function read and wrote as accesses of its caller: reads first."""
@@ -1495,7 +1588,7 @@ class Machine:
         env: dict[Any, Any] = {}
         for (kind, param), v in zip(function.params, args, strict=True):
             env[param], env["type", param] = v, kind
-        views: list[Any] = []
+        alike: dict[Any, Any] = {}
         bases = {i: v.offset.low for i, v in enumerate(args) if isinstance(v, Pointer)}
         for i in set(bases) - {i for group in groups for i in group[3]}:
             env[function.params[i][1]] = args[i]._replace(view=i)
@@ -1505,13 +1598,12 @@ class Machine:
                 offset = Value(
                     "int64_t", args[i].offset.low - base.low, args[i].offset.low - base.low
                 )
-                alike = [
-                    j for j in members if args[j].view == args[i].view and not self.entry_level()
-                ]
-                views.append(alike[0] if alike else i)
-                env[function.params[i][1]] = Pointer(inner, offset, args[i].element, views[-1])
+                views = [self.alike.get(args[j].view, args[j].view) for j in (*members, i)]
+                alike[i] = i if self.entry_level() else members[views.index(views[-1])]
+                env[function.params[i][1]] = Pointer(inner, offset, args[i].element, i)
         state = self.frames, self.active, self.result, self.function, self.mine, self.trusting
-        outer, self.bases = self.bases, bases
+        outer = self.bases, self.alike, self.extent, self.guards
+        self.bases, self.alike, self.extent, self.guards = bases, alike, {}, 0
         self.trusting = self.trusting or (name if name in self.exempt else "")
         self.frames, self.active, self.result, self.function = [{}], [], [], name
         self.mine = [group[2] for group in groups]
@@ -1527,27 +1619,19 @@ class Machine:
                 result = self.join(result, other)
             if isinstance(result, Value):
                 result = self.plain(self.cast(function.result, result, function.where))
+            extent = self.extent
         finally:
             self.frames, self.active, self.result, self.function, self.mine, self.trusting = state
             self.depth -= 1
-            self.bases = outer
-        self.note_reach(name, function, args, groups, effects)
+            self.bases, self.alike, self.extent, self.guards = outer
+        self.reached |= {
+            (name, view, "read" if what == "read" else "write")
+            for _, view, what, mask in effects
+            if mask
+        }
         if isinstance(result, Pointer) and result.offset.low:
             raise Refusal("access", function.where, "a pointer that is returned is not understood")
-        return result, effects, [group[2].seen for group in groups]
-
-    def note_reach(
-        self, name: str, function: Function, args: list[Any], groups: list[Any], effects: Any
-    ) -> None:
-        """Remember the bytes of each parameter that a function reads and writes."""
-        for g, view, what, mask in effects:
-            if isinstance(g, int) and mask and view is not None:
-                below = args[view].offset.low - groups[g][1].low
-                low = (mask & -mask).bit_length() - 1 - below
-                high = mask.bit_length() - 1 - below
-                kind = "read" if what == "read" else "write"
-                old = self.reached.get((name, view, kind), (low, high))
-                self.reached[name, view, kind] = min(low, old[0]), max(high, old[1])
+        return result, effects, [group[2].seen for group in groups], extent
 
 
 class Local:
@@ -1585,27 +1669,10 @@ class Local:
             env[self, i] = v if len(places) == 1 or old is None else machine.join(old, v)
 
 
-MATH = {
-    "expf",
-    "logf",
-    "sqrtf",
-    "tanhf",
-    "sinf",
-    "cosf",
-    "floorf",
-    "ceilf",
-    "roundf",
-    "rintf",
-    "fabsf",
-    "powf",
-    "atan2f",
-    "fmodf",
-    "fmaf",
-    "floor",
-    "fmaxf",
-    "fminf",
-    "exp",
-}
+MATH = (
+    "expf|logf|sqrtf|tanhf|sinf|cosf|floorf|ceilf|roundf|rintf|fabsf|powf|atan2f|fmodf|"
+    "fmaf|floor|fmaxf|fminf|exp"
+)
 
 
 # --- the run function against the certificate ----------------------------------------------------
@@ -1810,14 +1877,8 @@ SHAPE = {
     "ports": [{"kind": str, "member": str, "dtype": str, "bytes": SIZE, "offset": MAYBE_SIZE}],
     "states": [{"member": str}],
     "buffers": [
-        {
-            "name": str,
-            "pool": str,
-            "offset": SIZE,
-            "bytes": SIZE,
-            "first_call": SIZE,
-            "last_call": SIZE,
-        }
+        {"name": str, "pool": str}
+        | dict.fromkeys(("offset", "bytes", "first_call", "last_call"), SIZE)
     ],
     "constants": [{"name": str, "dtype": str, "elements": SIZE, "alignment": SIZE}],
     "calls": [
@@ -1840,26 +1901,14 @@ SHAPE = {
         {
             "name": str,
             "parameters": [
-                {
-                    "name": str,
-                    "dtype": str,
-                    "elements": MAYBE_SIZE,
-                    "low": MAYBE_SIZE,
-                    "high": MAYBE_SIZE,
-                }
+                {"name": str, "dtype": str} | dict.fromkeys(("elements", "low", "high"), MAYBE_SIZE)
             ],
             "loops": [
                 {"variable": str, "low": (-(1 << 31), 1 << 31), "stop": (-(1 << 31), 1 << 31)}
             ],
             "accesses": [
-                {
-                    "buffer": str,
-                    "kind": str,
-                    "least": SIZE,
-                    "greatest": SIZE,
-                    "times": SIZE,
-                    "facts": [str],
-                }
+                {"buffer": str, "kind": str, "facts": [str]}
+                | dict.fromkeys(("least", "greatest", "times"), SIZE)
             ],
             "accumulator": (None, {"bits": (8, 64), "low": NUMBER, "high": NUMBER}),
         }
@@ -1902,6 +1951,13 @@ def checked(value: Any, shape: Any, place: str) -> None:
         raise BadInput(f"{place[:-1]} of the certificate has another type")
 
 
+def is_one_of_each(mask: int) -> bool:
+    """Return whether bytes are a column of a table: one word in each of four rows that follow."""
+    words = [i for i in range(0, mask.bit_length(), 4) if mask >> i & 15 == 15]
+    rows = [i == words[n - n % 4] + n % 4 * TABLE_ROW for n, i in enumerate(words)]
+    return len(words) % 4 == 0 and len(words) * 4 == bin(mask).count("1") and all(rows)
+
+
 TABLE_ROW = 16  # bytes of a row of a table: four numbers of 32 bits
 
 
@@ -1918,8 +1974,10 @@ class Check:
             raise BadInput(f"{path.name} is no JSON: {str(error)[:100]}") from None
         checked(self.facts, SHAPE, "")
         self.path, self.folder = path, folder
+        self.functions = {function["name"]: function for function in self.facts["functions"]}
         self.name = self.facts["module_name"]
         self.refused: list[tuple[str, str]] = []
+        self.exact: set[tuple[str, str, str]] = set()  # function, buffer and kind of equal claims
         self.holds: list[str] = []
         self.trust: list[str] = []
         self.skipped: list[str] = []
@@ -1967,7 +2025,7 @@ class Check:
         for extra in facts["files"]:
             if extra["path"].endswith(".c"):
                 reader.read(extra["path"])
-        self.skipped = reader.skipped
+        self.skipped, self.assembly = reader.skipped, reader.assembly
         parser = Parser(reader.expand(reader.tokens))
         parser.program()
         memories = self.constants(parser)
@@ -2086,16 +2144,6 @@ class Check:
             full = (1 << pointer.memory.size) - 1
             if entry.valid.get((pointer.memory, member), 0) != full:
                 self.refuse("order", f"not every byte of the output '{member}' is written")
-        for memory in machine.memories.values():
-            unread = (1 << memory.size) - 1 & ~entry.read.get(memory, 0)
-            # A column of a table may be in the code instead: it is unread in every row.
-            row = unread & (1 << TABLE_ROW) - 1
-            if row == (1 << TABLE_ROW) - 1 or unread != spread(
-                row, TABLE_ROW, memory.size // TABLE_ROW
-            ):
-                self.refuse(
-                    "order", f"{bin(unread).count('1')} bytes of '{memory.name}' are never read"
-                )
         for b in facts["buffers"]:
             uses = entry.uses.get(b["name"], [])
             uses = [
@@ -2109,8 +2157,20 @@ class Check:
                     "placement",
                     f"'{b['name']}' does not live from call {b['first_call']} to {b['last_call']}",
                 )
-        self.reach(machine)
         self.sites(machine)
+        for memory in machine.memories.values():
+            unread = (1 << memory.size) - 1 & ~entry.read.get(memory, 0)
+            # A column of a table may be in the code instead: it is unread in every row.
+            row = unread & (1 << TABLE_ROW) - 1
+            if row == (1 << TABLE_ROW) - 1 or unread != spread(
+                row, TABLE_ROW, memory.size // TABLE_ROW
+            ):
+                text = f"{bin(unread).count('1')} bytes of '{memory.name}' are never read"
+                to = self.assembly_reads(memory, unread, machine)
+                if to:
+                    self.trust.append(f"{text} but by the assembly of {', '.join(sorted(to))}")
+                else:
+                    self.refuse("order", text)
         self.directions(machine)
         self.holds.append(f"{len(entry.order)} calls, {len(machine.memo)} analyses of functions")
         for fn, places in sorted(machine.trusted.items()):
@@ -2133,7 +2193,7 @@ class Check:
 
     def sites(self, machine: Machine) -> None:
         """Compare each access and loop of the C with those of the certificate, one by one."""
-        functions = {function["name"]: function for function in self.facts["functions"]}
+        functions = self.functions
         derived: dict[Any, dict[Any, list[str]]] = {}
         for (name, view, what, where), (low, end) in machine.sites.items():
             function = functions.get(name)
@@ -2151,7 +2211,8 @@ class Check:
             claims: dict[Any, dict[Any, int]] = {}
             for a in function["accesses"]:
                 of_kind = claims.setdefault((name, a["buffer"], a["kind"]), {})
-                of_kind[a["least"], a["greatest"]] = a["times"]
+                bounds = a["least"], a["greatest"]
+                of_kind[bounds] = of_kind.get(bounds, 0) + a["times"]
             counts = {p["name"]: p["elements"] for p in function["parameters"]}
             counts |= {c["name"]: c["elements"] for c in self.facts["constants"]}
             for a in function["accesses"]:
@@ -2163,11 +2224,16 @@ class Check:
                         "access",
                         f"{name}: '{a['buffer']}' has no elements {a['least']} to {a['greatest']}",
                     )
-            arrays = {*machine.memories, *(p["name"] for p in function["parameters"])}
+            told = {key[1] for key in claims}
+            arrays = {
+                p["name"] for p in function["parameters"] if p["elements"] or p["name"] in told
+            }
+            arrays |= {*machine.memories}
             for key in {*claims, *(key for key in derived if key[0] == name)}:
                 told, seen = claims.get(key, {}), derived.get(key, {})
-                if key[2] == "pass" and self.is_partial(function, machine):
-                    told, seen = self.contained(told, seen)
+                if {bounds: len(places) for bounds, places in seen.items()} == told:
+                    self.exact.add(key)
+                seen = self.contained(name, told, seen, machine)
                 for bounds in {*told, *seen} if key[1] in arrays else ():
                     times = len(seen.get(bounds, ()))
                     surplus = times - told.get(bounds, 0)
@@ -2177,7 +2243,7 @@ class Check:
                             "access",
                             f"{where}: {key[2]} of elements {bounds[0]} to {bounds[1]} of '{key[1]}' stands {times} times in the C, {told.get(bounds, 0)} times in the certificate",
                         )
-        for (name, variable), (low, high) in machine.loops.items():
+        for (name, variable, _), (low, high) in machine.loops.items():
             loops = functions.get(name, {"loops": []})["loops"]
             of_name = [one for one in loops if one["variable"] == variable] or loops
             is_told = any(p["elements"] is None for p in functions.get(name, NOTHING)["parameters"])
@@ -2199,50 +2265,55 @@ class Check:
                         text = f"'{argument['parameter']}' is {kind}, which the certificate denies"
                         self.refuse("access", f"{name}: {text}")
 
-    def is_partial(self, function: Any, machine: Machine) -> bool:
+    def assembly_reads(self, memory: Memory, unread: int, machine: Machine) -> set[str]:
+        """Return the functions that alone get an array, if all are assembly for other compilers.
+
+        Their twins leave words unread as the claims say, if these are for the whole array, or only
+        zeros, which fill vectors.  Else they leave a column of the constants of four channels.
+        """
+        size = SIZES[memory.element]
+        is_filler = not any(v for i, v in enumerate(memory.values) if unread >> i * size & 1)
+        given = machine.given.get(memory, set())
+        for name, i in given:
+            parameter = self.functions[name]["parameters"][i]["name"]
+            is_told = machine.sizes.get((name, i)) == memory.size
+            is_told = is_told and (name, parameter, "read") in self.exact
+            if name not in self.assembly or not (is_told or is_filler or is_one_of_each(unread)):
+                return set()
+        return {name for name, _ in given}
+
+    def is_partial(self, name: str, machine: Machine) -> bool:
         """Return whether a function is called for fewer rows than the certificate lets it compute.
 
         Its claims are of all rows then, and the C that is executed lies within them.
         """
+        function = self.functions[name]
         told = [p for p in function["parameters"] if p["elements"] is None and p["low"] is not None]
         limits = min((p["low"] for p in told), default=0), max((p["high"] for p in told), default=0)
-        return machine.numbers.get(function["name"], limits) != limits
+        return machine.numbers.get(name, limits) != limits
 
-    def contained(self, told: Any, seen: Any) -> tuple[Any, Any]:
-        """Count each range as one claim that it lies in: the least of those that have room."""
-        room, placed = dict(told), dict[Any, list[str]]()
-        for bounds, places in sorted(seen.items(), key=lambda one: one[0][1] - one[0][0]):
+    def contained(self, name: str, told: Any, seen: Any, machine: Any) -> Any:
+        """Count ranges as claims that they lie in: the least of those that have room.
+
+        Only those of places whose claims may be wider; the others equal their claims.
+        """
+        is_partial = self.is_partial(name, machine)
+        placed: dict[Any, list[str]] = {}
+        pending = []
+        for bounds, places in seen.items():
             for where in places:
-                fits = [c for c, n in room.items() if n and c[0] <= bounds[0] and bounds[1] <= c[1]]
-                claim = min(fits, key=lambda c: c[1] - c[0], default=bounds)
-                room[claim] = room.get(claim, 1) - 1
-                placed.setdefault(claim, []).append(where)
-        return told, placed
-
-    def reach(self, machine: Machine) -> None:
-        """Compare what functions reach with the bounds of the certificate."""
-        for function in self.facts["functions"]:
-            for i, p in enumerate(function["parameters"]):
-                if p["elements"] is None:
-                    continue
-                size = SIZES[DTYPES.get(p["dtype"], f"{p['dtype']}_t")]
-                for kind in ("read", "write"):
-                    if (function["name"], i, kind) not in machine.reached:
-                        continue
-                    low, high = (x // size for x in machine.reached[function["name"], i, kind])
-                    claims = [
-                        a
-                        for a in function["accesses"]
-                        if a["buffer"] == p["name"] and a["kind"] in (kind, "pass")
-                    ]
-                    least = min((a["least"] for a in claims), default=1)
-                    most = max((a["greatest"] for a in claims), default=0)
-                    if low < least or high > most or most >= p["elements"]:
-                        self.refuse(
-                            "access",
-                            f"{function['name']}: '{p['name']}' is {kind} from element {low} to {high},"
-                            f" and the certificate says {least} to {most} of {p['elements']}",
-                        )
+                is_exact = len(placed.get(bounds, ())) < told.get(bounds, 0)
+                if not is_exact and (is_partial or (name, where) in machine.loose):
+                    pending.append((bounds[1] - bounds[0], bounds, where))
+                else:
+                    placed.setdefault(bounds, []).append(where)
+        for _, bounds, where in sorted(pending):
+            fits = [c for c, n in told.items() if n > len(placed.get(c, ()))
+                    and c[0] <= bounds[0] and bounds[1] <= c[1]]  # fmt: skip
+            placed.setdefault(min(fits, key=lambda c: c[1] - c[0], default=bounds), []).append(
+                where
+            )
+        return placed
 
     def vectors(self, compiler: str) -> None:
         """Compile the C, run it on the inputs of the certificate and compare digests of outputs."""
@@ -2259,21 +2330,13 @@ class Check:
                 for f in self.facts["files"]
                 if f["path"].endswith(".c")
             ]
-            command = [
-                compiler,
-                "-O1",
-                "-I",
-                str(self.folder),
-                str(source),
-                *files,
-                "-lm",
-                "-o",
-                str(program),
-            ]
+            command = [compiler, "-O1", "-I", str(self.folder), str(source), *files, "-lm", "-o"]
             for vector in self.facts["vectors"]:
                 try:
                     if not program.exists():
-                        subprocess.run(command, check=True, capture_output=True, timeout=600)
+                        subprocess.run(
+                            [*command, str(program)], check=True, capture_output=True, timeout=600
+                        )
                     result = subprocess.run(
                         [str(program), str(vector["seed"])],
                         check=True,

@@ -1,6 +1,6 @@
 """Plausible certificates for wrong programs: one thing is changed, and all digests are made anew.
 
-    python -m tests.certificate.mutants 5000
+    python -m tests.certificate.mutants 5000 ["c -mcpu=cortex-m4"]
 
 It prints how many mutants each part of the checker noticed, and those that were accepted.
 """
@@ -24,7 +24,9 @@ from typing import Any
 from microtir import build
 from microtir.certificate import certified, checker_path
 from microtir.config import Target
+from microtir.frontend import from_tflite
 from microtir.module.ir_module import IRModule
+from microtir.support.resources import example
 from tests.support.small_models import quantised_graph
 
 CHECKER = runpy.run_path(str(checker_path()))
@@ -41,16 +43,21 @@ class Mutant:
     facts: dict[str, Any]
 
 
-def program() -> tuple[Files, dict[str, Any]]:
-    """Return generated files and the certificate of a convolution and a dense layer."""
-    texts = dict(_texts())
+def program(target: str = "c") -> tuple[Files, dict[str, Any]]:
+    """Return generated files and the certificate of a convolution and a dense layer.
+
+    Those of the example with kernels in assembly, for another target than plain C.
+    """
+    texts = dict(_texts(target))
     facts = json.loads(texts.popitem()[1])
     return {name: texts[name] for name in texts if name.endswith((".c", ".h"))}, facts
 
 
 @cache
-def _texts() -> tuple[tuple[str, str], ...]:
-    artifact = certified(build(IRModule(graph=quantised_graph()), Target("c")))
+def _texts(target: str) -> tuple[tuple[str, str], ...]:
+    small = IRModule(graph=quantised_graph())
+    module = small if target == "c" else from_tflite(example("digits/digits_int8.tflite"))
+    artifact = certified(build(module, Target(target)))
     return tuple((file.path, file.text) for file in artifact.sources)
 
 
@@ -223,9 +230,11 @@ KINDS: dict[str, Callable[[random.Random, Files, dict[str, Any]], str]] = {
 }  # fmt: skip
 
 
-def tried(count: int, seed: int = 1) -> tuple[Counter[tuple[str, str]], list[Mutant]]:
+def tried(
+    count: int, seed: int = 1, target: str = "c"
+) -> tuple[Counter[tuple[str, str]], list[Mutant]]:
     """Return how often which part noticed which kind of mutant, and those that none noticed."""
-    files, facts = program()
+    files, facts = program(target)
     noticed: Counter[tuple[str, str]] = Counter()
     accepted = []
     with tempfile.TemporaryDirectory() as folder:
@@ -238,9 +247,9 @@ def tried(count: int, seed: int = 1) -> tuple[Counter[tuple[str, str]], list[Mut
     return noticed, accepted
 
 
-def main(count: int) -> int:
+def main(count: int, target: str = "c") -> int:
     """Print what noticed how many mutants; return 1 if one was accepted."""
-    noticed, accepted = tried(count)
+    noticed, accepted = tried(count, target=target)
     lines = [f"{kind:14} {part:10} {n:6}" for (kind, part), n in sorted(noticed.items())]
     lines += [f"accepted: {mutant.kind}: {mutant.what}" for mutant in accepted]
     sys.stdout.write("\n".join(lines) + "\n")
@@ -248,4 +257,4 @@ def main(count: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    sys.exit(main(int(sys.argv[1]), *sys.argv[2:]))
