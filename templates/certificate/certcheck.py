@@ -617,6 +617,8 @@ class Machine:
         return Value(kind, max(low, least), min(high, most), {}, v.pure)
 
     def cast(self, kind: Any, v: Any, where: str) -> Any:
+        if isinstance(v, dict):
+            return v if isinstance(kind, tuple) else Value(kind, 0, 0)  # an aligned address
         if isinstance(v, Pointer):
             if isinstance(kind, tuple):
                 return v._replace(element=v.element if kind[1] == "void" else kind[1])
@@ -1702,6 +1704,7 @@ class Entry:
         self.names: list[str] = []
         self.around: list[tuple[str, ...]] = []  # variables of the loops around each call
         self.limits: dict[str, tuple[int, int]] = {}  # of loops as they began last
+        self.states = {state["member"] for state in facts["states"]}
 
     def number(self, tree: Any, around: tuple[str, ...] = ()) -> None:
         """Give numbers to calls of layers, in the order of the text."""
@@ -1739,6 +1742,10 @@ class Entry:
                 )
             if isinstance(v, Pointer):
                 buffer = self.buffers.get(claim["buffer"])
+                if buffer is None and v.view in self.states and claim["buffer"]:
+                    # What a run leaves in a state has a name of its own, in the same memory.
+                    buffer = Buffer(claim["buffer"], v.memory, 0, v.memory.size)
+                    self.buffers[claim["buffer"]] = buffer
                 place = None if buffer is None else (buffer.memory, buffer.low + claim["offset"])
                 if place != (v.memory, v.offset.low):
                     raise Refusal(
@@ -1875,7 +1882,7 @@ SHAPE = {
     "files": [{"path": str, "bytes": SIZE, "sha256": str}],
     "pools": [{"name": str, "bytes": SIZE, "alignment": SIZE}],
     "ports": [{"kind": str, "member": str, "dtype": str, "bytes": SIZE, "offset": MAYBE_SIZE}],
-    "states": [{"member": str}],
+    "states": [{"member": str, "dtype": str, "bytes": SIZE}],
     "buffers": [
         {"name": str, "pool": str}
         | dict.fromkeys(("offset", "bytes", "first_call", "last_call"), SIZE)
@@ -2068,8 +2075,8 @@ class Check:
         entry.layers = {f["name"] for f in facts["functions"]} & {
             c["function"] for c in facts["calls"]
         }
-        if facts["states"] or len(facts["pools"]) != 1:
-            raise Refusal("placement", self.name, "states and several pools are not checked yet")
+        if len(facts["pools"]) != 1:
+            raise Refusal("placement", self.name, "several pools are not checked yet")
         pool = facts["pools"][0]
         if self.macro(reader, f"{macro}_WORKSPACE_SIZE") != pool["bytes"]:
             raise Refusal("placement", self.name, "the workspace has another size in the header")
@@ -2101,7 +2108,30 @@ class Check:
                 seen = entry.seen[member] = Memory(member, None, kind)
                 seen.seen = RANGES.get(kind)
             self.ports[side][member] = Pointer(memory, Value("int64_t", 0, 0), kind, member)
+        self.states(entry, parser)
         return entry
+
+    def states(self, entry: Entry, parser: Parser) -> None:
+        """Add the members of the state, which have values of any size when a run begins."""
+        self.state: dict[str, Any] = {}
+        members = parser.structs.get(f"struct {self.name}_state", {})
+        text = " ".join(token.text for token in parser.tokens)
+        match = re.search(r"state -> identity = UINT32_C \( (0x[0-9a-f]+) \)", text)
+        if match:
+            number = int(match[1], 16)
+            self.state["identity"] = Value("uint32_t", number, number)
+            self.trust.append(f"the caller passes a state that {self.name}_state_init made")
+        for state in self.facts["states"]:
+            member, kind = state["member"], DTYPES.get(state["dtype"], f"{state['dtype']}_t")
+            size = state["bytes"] // SIZES.get(kind, 1)
+            if members.get(member) != ("[]", kind, size) or member in entry.buffers:
+                raise Refusal("placement", member, "the state is another in the C, or no array")
+            memory = Memory(member, state["bytes"], kind)
+            entry.buffers[member] = Buffer(member, memory, 0, state["bytes"])
+            entry.valid[memory, member] = (1 << state["bytes"]) - 1
+            seen = entry.seen[member] = Memory(member, None, kind)
+            seen.seen = RANGES.get(kind)
+            self.state[member] = Pointer(memory, START, kind, member)
 
     def macro(self, reader: Preprocessor, name: str) -> Any:
         body = reader.macros.get(name, (None, ["0"]))[1]
@@ -2120,7 +2150,7 @@ class Check:
         env: dict[Any, Any] = {}
         workspace = Pointer(self.workspace, Value("int64_t", 0, 0), "void")
         for kind, param in function.params:
-            value = self.ports.get(param, workspace if param == "workspace" else None)
+            value = {**self.ports, "workspace": workspace, "state": self.state}.get(param)
             if value is None:
                 raise Refusal(
                     "order", function.where, f"the parameter '{param}' is not checked yet"
@@ -2144,6 +2174,11 @@ class Check:
             full = (1 << pointer.memory.size) - 1
             if entry.valid.get((pointer.memory, member), 0) != full:
                 self.refuse("order", f"not every byte of the output '{member}' is written")
+        for state in entry.states:
+            memory = self.state[state].memory
+            full = (1 << memory.size) - 1
+            if full not in [mask for (of, _), mask in entry.valid.items() if of is memory]:
+                self.refuse("order", f"a run leaves the state '{state}' in part")
         for b in facts["buffers"]:
             uses = entry.uses.get(b["name"], [])
             uses = [

@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from microtir import build
-from microtir.certificate import certified, checker_path
+from microtir.certificate import certificate_file, certified, checker_path
 from microtir.config import Target
 from microtir.frontend import from_tflite
 from microtir.module.ir_module import IRModule
 from microtir.support.resources import example
+from scripts.models.wake_word import Order, Shape, wake_word
 from tests.support.small_models import quantised_graph
 
 CHECKER = runpy.run_path(str(checker_path()))
@@ -50,6 +51,16 @@ def program(target: str = "c") -> tuple[Files, dict[str, Any]]:
     """
     texts = dict(_texts(target))
     facts = json.loads(texts.popitem()[1])
+    return {name: texts[name] for name in texts if name.endswith((".c", ".h"))}, facts
+
+
+def streaming() -> tuple[Files, dict[str, Any]]:
+    """Return generated files and the certificate of a model with states, rings of frames."""
+    shape = Shape(3, 8, (5, 8), (((5,), 8), ((2, 3), 12)), 4)
+    model = from_tflite(wake_word(Order.APPEND_DROP, shape))
+    artifact = certified(build(model, Target("c")))
+    texts = {file.path: file.text for file in artifact.sources}
+    facts = json.loads(texts[certificate_file(artifact)])
     return {name: texts[name] for name in texts if name.endswith((".c", ".h"))}, facts
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from microtir.certificate import checker_path
 from microtir.support.resources import example
-from tests.certificate.mutants import CHECKER, program, tried, verdict
+from tests.certificate.mutants import CHECKER, program, streaming, tried, verdict
 from tests.support.command import Command
 
 ARM = "c -mcpu=cortex-m4"
@@ -131,6 +131,50 @@ def test_words_that_only_assembly_reads(unread: list[int], is_one_of_each: bool)
     mask = sum(15 << 4 * word for word in unread)
     assert CHECKER["is_one_of_each"](mask) == is_one_of_each
     assert not CHECKER["is_one_of_each"](mask | 1 << 80)
+
+
+def _swapped(text: str) -> str:
+    """Append the newest rows before the kept ones move; the calls have the same names."""
+    keep, assign = re.findall(r"    model_layer04_(?:keep_rows|assign)\([^;]*;\n", text)
+    return text.replace(keep, "@").replace(assign, keep).replace("@", assign)
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (lambda text: text.replace("&stream_2_states[16]", "&stream_2_states[8]"), "placement"),
+        (lambda text: re.sub(r"    model_layer04_keep_rows\([^;]*;\n", "", text), "order"),
+        (_swapped, "order"),
+        (lambda text: re.sub(r"(state->identity\s+)!=", r"\1==", text), "order"),
+    ],
+)  # fmt: skip
+def test_wrong_uses_of_a_state_are_refused(
+    tmp_path: Path, change: Callable[[str], str], part: str
+) -> None:
+    """A ring of frames is proven; rows in the wrong place, lost or too early are not."""
+    files, facts = streaming()
+    assert verdict(files, facts, tmp_path) == []
+    changed = change(files["model.c"])
+    assert changed != files["model.c"]
+    assert part in verdict({**files, "model.c": changed}, facts, tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"bytes": 36}, {"dtype": "uint8"}, {"member": "other"}])
+def test_false_claims_of_a_state_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    """The members of the struct in the header are those of the certificate."""
+    files, facts = streaming()
+    facts["states"][0].update(change)
+    assert verdict(files, facts, tmp_path) == ["placement"]
+
+
+def test_the_order_of_calls_that_share_a_state_is_proven(tmp_path: Path) -> None:
+    """The calls are swapped in C and certificate: what is kept was overwritten before."""
+    files, facts = streaming()
+    names = [call["function"] for call in facts["calls"]]
+    i, j = names.index("model_layer04_keep_rows"), names.index("model_layer04_assign")
+    facts["calls"][i], facts["calls"][j] = facts["calls"][j], facts["calls"][i]
+    swapped = {**files, "model.c": _swapped(files["model.c"])}
+    assert "placement" in verdict(swapped, facts, tmp_path)
 
 
 def _without(name: str) -> Callable[[dict[str, Any]], object]:

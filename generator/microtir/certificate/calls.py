@@ -13,8 +13,9 @@ from microtir.tir.visitor import buffers_read, children
 
 
 def members_of(model: ModelInfo) -> dict[str, str]:
-    """Return the C names of inputs and outputs by their names in the model."""
-    return {port.name: port.c_name for port in model.ports}
+    """Return the C names of inputs, outputs and states by their names in the model."""
+    ports = {port.name: port.c_name for port in model.ports}
+    return ports | {state.name: state.c_name for state in model.states}
 
 
 def calls_in(
