@@ -564,6 +564,7 @@ class Machine:
         self.loose: set[tuple[str, str]] = set()  # functions and places whose claims may be wider
         self.has_remainder: dict[int, bool] = {}
         self.given: dict[Memory, set[tuple[str, int]]] = {}  # parameters that point to constants
+        self.locals: dict[tuple[str, str], Local] = {}  # local arrays by function and name
         self.sites: dict[tuple[str, Any, str, str], tuple[int, int]] = {}
         self.reached: set[tuple[str, Any, str]] = set()  # parameters that are read or written
         self.quiet = self.turns = self.depth = self.count = 0
@@ -1113,9 +1114,14 @@ class Machine:
     def declare(self, kind: Any, name: str, value: Any, env: dict[Any, Any], where: str) -> None:
         env["type", name] = kind
         if kind[0] == "[]":
-            if not 0 < kind[2] <= 1 << 16 or value is not None:
+            local = Local(name, kind[1], kind[2])
+            old = self.locals.setdefault((self.function, name), local)
+            of_other = (old.element, old.count) != kind[1:] or name in self.memories
+            params = self.program.functions[self.function].params if self.function else []
+            of_other = of_other or name in [other for _, other in params]
+            if not 0 < kind[2] <= 1 << 16 or value is not None or of_other:
                 raise Refusal("access", where, f"the local array '{name}' is not understood")
-            env[name] = Pointer(Local(name, kind[1], kind[2]), Value("int64_t", 0, 0), kind[1])
+            env[name] = Pointer(local, Value("int64_t", 0, 0), kind[1])
             return
         if isinstance(kind, str) and kind.startswith(("union", "struct")):
             members = self.program.structs.get(kind, {}).items()
@@ -1643,7 +1649,8 @@ class Local:
         self.name, self.element, self.count = name, element, count
         self.values = None
 
-    def elements(self, machine: Machine, offset: Value, where: str) -> range:
+    def elements(self, machine: Machine, what: str, offset: Value, where: str) -> range:
+        """Return the elements that an offset may name, and note them for the function's claims."""
         low, high = machine.bounds(offset)
         size = SIZES[self.element]
         if low != high and offset.pure:
@@ -1651,10 +1658,12 @@ class Local:
         if low < 0 or high // size >= self.count:
             raise machine.split(offset.pure, Refusal(
                 "access", where, f"elements {low // size} to {high // size} of '{self.name}'"))  # fmt: skip
+        if not machine.quiet:
+            machine.note(self.name, what, where, low, high + size)
         return range(low // size, high // size + 1)
 
     def load(self, machine: Machine, offset: Value, env: dict[Any, Any], where: str) -> Any:
-        values = [env.get((self, i)) for i in self.elements(machine, offset, where)]
+        values = [env.get((self, i)) for i in self.elements(machine, "read", offset, where)]
         if None in values:
             raise Refusal("order", where, f"an element of '{self.name}' may have no value")
         mixed = values[0]
@@ -1665,7 +1674,7 @@ class Local:
     def store(
         self, machine: Machine, offset: Value, v: Any, env: dict[Any, Any], where: str
     ) -> None:
-        places = self.elements(machine, offset, where)
+        places = self.elements(machine, "must", offset, where)
         for i in places:
             old = env.get((self, i))
             env[self, i] = v if len(places) == 1 or old is None else machine.join(old, v)
@@ -1965,6 +1974,7 @@ def is_one_of_each(mask: int) -> bool:
     return len(words) % 4 == 0 and len(words) * 4 == bin(mask).count("1") and all(rows)
 
 
+WORD = 4  # bytes that Arm's instructions for several registers need to be aligned
 TABLE_ROW = 16  # bytes of a row of a table: four numbers of 32 bits
 
 
@@ -2082,6 +2092,9 @@ class Check:
             raise Refusal("placement", self.name, "the workspace has another size in the header")
         self.workspace = Memory("workspace", pool["bytes"], "uint8_t")
         for b in facts["buffers"]:
+            if self.assembly and b["offset"] % WORD:
+                text = "the buffer begins inside a word, and assembly accesses words"
+                raise Refusal("placement", b["name"], text)
             if b["offset"] + b["bytes"] > pool["bytes"] or b["name"] in entry.buffers:
                 raise Refusal(
                     "placement", b["name"], "the buffer is not inside the workspace, or there twice"
@@ -2236,7 +2249,10 @@ class Check:
                 continue
             parameter = function["parameters"][view] if isinstance(view, int) else {"name": view}
             buffer, kind = parameter["name"], {"must": "write"}.get(what, what)
-            element = machine.memories[view].element if not isinstance(view, int) else None
+            if isinstance(view, int):
+                element = None
+            else:
+                element = (machine.locals.get((name, view)) or machine.memories[view]).element
             size = SIZES[element or DTYPES.get(parameter["dtype"], f"{parameter['dtype']}_t")]
             of_kind = derived.setdefault((name, buffer, kind), {})
             of_kind.setdefault((low // size, end // size - 1), []).append(where)
@@ -2250,6 +2266,7 @@ class Check:
                 of_kind[bounds] = of_kind.get(bounds, 0) + a["times"]
             counts = {p["name"]: p["elements"] for p in function["parameters"]}
             counts |= {c["name"]: c["elements"] for c in self.facts["constants"]}
+            counts |= {n: a.count for (of, n), a in machine.locals.items() if of == name}
             for a in function["accesses"]:
                 if (
                     a["greatest"] >= (counts.get(a["buffer"]) or LARGEST)
@@ -2260,16 +2277,14 @@ class Check:
                         f"{name}: '{a['buffer']}' has no elements {a['least']} to {a['greatest']}",
                     )
             told = {key[1] for key in claims}
-            arrays = {
-                p["name"] for p in function["parameters"] if p["elements"] or p["name"] in told
-            }
-            arrays |= {*machine.memories}
+            free = {p["name"] for p in function["parameters"] if not p["elements"]} - told
             for key in {*claims, *(key for key in derived if key[0] == name)}:
                 told, seen = claims.get(key, {}), derived.get(key, {})
                 if {bounds: len(places) for bounds, places in seen.items()} == told:
                     self.exact.add(key)
-                seen = self.contained(name, told, seen, machine)
-                for bounds in {*told, *seen} if key[1] in arrays else ():
+                if (name, key[1]) not in machine.locals:  # whose claims are never wider
+                    seen = self.contained(name, told, seen, machine)
+                for bounds in {*told, *seen} if key[1] not in free else ():
                     times = len(seen.get(bounds, ()))
                     surplus = times - told.get(bounds, 0)
                     if surplus > 0 or (surplus and name not in unused):

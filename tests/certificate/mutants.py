@@ -149,11 +149,11 @@ def _lifetime(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
 
 def _bound(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
     function = rng.choice([f for f in facts["functions"] if f["accesses"]])
-    arrays = {p["name"] for p in function["parameters"]} | {c["name"] for c in facts["constants"]}
-    accesses = [a for a in function["accesses"] if a["buffer"] in arrays]
-    if not accesses:
-        return ""
-    access, end, step = rng.choice(accesses), rng.choice(("least", "greatest")), _step(rng)
+    access, end, step = (
+        rng.choice(function["accesses"]),
+        rng.choice(("least", "greatest")),
+        _step(rng),
+    )
     access[end] += step
     return f"{function['name']} {access['buffer']} {end} by {step}"
 
@@ -229,9 +229,14 @@ def _index(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
 
 def _accumulator(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
     match = _replaced(
-        rng, files, _source(files), r"int32_t (sum\w*) = 0;", lambda m: f"int16_t {m[1]} = 0;"
-    )
-    return match[0] if match else ""
+        rng, files, _source(files), r"int32_t ((?:sum|low|high)\w*(?: = 0|\[\d+\]);)",
+        lambda m: f"int16_t {m[1]}",
+    )  # fmt: skip
+    if match is None:
+        return ""
+    before = match.string[: match.start()]
+    name = max((f["name"] for f in facts["functions"]), key=lambda n: before.rfind(f" {n}("))
+    return f"{match[0]} of {name}"
 
 
 KINDS: dict[str, Callable[[random.Random, Files, dict[str, Any]], str]] = {
