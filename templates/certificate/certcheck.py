@@ -185,6 +185,7 @@ class Parser:
         self.tokens, self.at, self.depth = [*tokens, Token("", "the end")], 0, 0
         self.structs: dict[str, dict[str, Any]] = {}
         self.functions: dict[str, Function] = {}
+        self.declared: dict[str, int] = {}  # the token of the first declaration of a function
         self.arrays: dict[str, tuple[str, int, list[Any] | None]] = {}
 
     @property
@@ -314,6 +315,7 @@ class Parser:
         """Read a function; its body only once it is called."""
         self.take("(")
         params = self.several(")", self.parameter)
+        self.declared.setdefault(name, self.at)
         if not self.accept(";"):
             if name in self.functions:
                 raise Refusal("access", where, f"'{name}' is defined twice")
@@ -454,6 +456,8 @@ class Parser:
                 tree = ("index", where, tree, self.expression())
                 self.take("]")
             elif self.accept("("):
+                if self.declared.get(str(tree[-1]), 0) > self.at:
+                    raise Refusal("order", where, f"'{tree[-1]}' is called before it is declared")
                 tree = ("call", where, tree[-1], self.several(")", self.assignment))
             elif self.text in (".", "->"):
                 tree = ("member", where, tree, self.take() and self.take())
@@ -561,6 +565,8 @@ class Machine:
         self.alike: dict[Any, Any] = {}  # parameters by others that point into the same buffer
         self.extent: dict[Any, tuple[int, int]] = {}  # bytes that the function reaches, from there
         self.guards = 0  # conditions of the function around the statement
+        self.free = 0  # loops around it whose number of turns the function computes
+        self.written: set[tuple[str, str]] = set()  # functions and places that only write
         self.loose: set[tuple[str, str]] = set()  # functions and places whose claims may be wider
         self.has_remainder: dict[int, bool] = {}
         self.given: dict[Memory, set[tuple[str, int]]] = {}  # parameters that point to constants
@@ -914,7 +920,6 @@ class Machine:
         """Return memory, offset in bytes, type and view of what an expression names."""
         kind, where = tree[0], tree[1]
         if kind == "index":
-            self.coarse(tree[3], where)
             base, index = self.value(tree[2], env), self.value(tree[3], env)
             if not isinstance(base, Pointer):
                 raise Refusal("access", where, "what is indexed is no pointer")
@@ -927,7 +932,7 @@ class Machine:
         raise Refusal("access", where, "an expression has no address that is understood")
 
     def coarse(self, index: Any, where: str) -> None:
-        """Let the claim of an access be wider where its index has remainders or calls."""
+        """Let the claim of a write be wider where its index has remainders or calls."""
         if id(index) not in self.has_remainder:
             text = repr(index)
             self.has_remainder[id(index)] = bool(re.search(r"'(%|/|call)'", text))
@@ -1001,14 +1006,21 @@ class Machine:
         if not self.passing and what != "may":
             base = self.bases.get(view, 0)
             buffer = memory.name if view is None else view
-            self.note(buffer, what, where, low - base, end - base)
+            self.note(buffer, what, where, low - base, end - base, what == "must")
         coefficients = tuple(sorted((s, abs(c)) for s, c in offset.terms.items()))
         view = self.alike.get(view, view)
         self.add(what, memory, view, coefficients, mask << low, where)
 
-    def note(self, buffer: Any, what: str, where: str, low: int, end: int) -> None:
-        """Remember the bytes that an expression reaches, and those of the whole function."""
-        if self.guards:
+    def note(
+        self, buffer: Any, what: str, where: str, low: int, end: int, is_write: bool = False
+    ) -> None:
+        """Remember the bytes that an expression reaches, and those of the whole function.
+
+        What is written may be less than its claim says: what others need of it is proven, too.
+        """
+        if is_write:
+            self.written.add((self.function, where))
+        if self.free or (is_write and self.guards):
             self.loose.add((self.function, where))
         for notes, key in (
             (self.sites, (self.function, buffer, what, where)),
@@ -1210,12 +1222,12 @@ class Machine:
             re.findall(r"'name', '[^']*', '(\w+)'", repr(test))
         )
         is_free = not is_counted or not (self.is_stated(first[2][0][2]) and self.is_stated(test[4]))
-        self.guards += is_free
+        self.free += is_free
         try:
             if not (is_counted and self.counted(name, limits, where, body, env)):
                 self.turn_by_turn(test, step, body, env, where)
         finally:
-            self.guards -= is_free
+            self.free -= is_free
         if name:
             env[name] = None
 
@@ -1522,8 +1534,11 @@ class Machine:
                 low, high = (end - self.bases.get(v.view, 0) for end in self.bounds(v.offset))
                 end = min(high + span[1], self.sizes.get((self.function, v.view), LARGEST))
                 buffer, place = v.memory.name if v.view is None else v.view, f"{where} {i}"
-                self.note(buffer, "pass", place, low + span[0], end)
-                if (name, i) not in self.sizes:
+                is_write = (name, i, "read") not in self.reached
+                self.note(buffer, "pass", place, low + span[0], end, is_write)
+                # Coverage says that all constants are read, but those for assembly.
+                is_covered = is_write or v.memory.values is not None
+                if is_covered and (name, i) not in self.sizes:
                     self.loose.add((self.function, place))
                 if v.memory.values is not None:
                     self.given.setdefault(v.memory, set()).add((name, i))
@@ -1610,8 +1625,8 @@ class Machine:
                 alike[i] = i if self.entry_level() else members[views.index(views[-1])]
                 env[function.params[i][1]] = Pointer(inner, offset, args[i].element, i)
         state = self.frames, self.active, self.result, self.function, self.mine, self.trusting
-        outer = self.bases, self.alike, self.extent, self.guards
-        self.bases, self.alike, self.extent, self.guards = bases, alike, {}, 0
+        outer = self.bases, self.alike, self.extent, self.guards, self.free
+        self.bases, self.alike, self.extent, self.guards, self.free = bases, alike, {}, 0, 0
         self.trusting = self.trusting or (name if name in self.exempt else "")
         self.frames, self.active, self.result, self.function = [{}], [], [], name
         self.mine = [group[2] for group in groups]
@@ -1631,7 +1646,7 @@ class Machine:
         finally:
             self.frames, self.active, self.result, self.function, self.mine, self.trusting = state
             self.depth -= 1
-            self.bases, self.alike, self.extent, self.guards = outer
+            self.bases, self.alike, self.extent, self.guards, self.free = outer
         self.reached |= {
             (name, view, "read" if what == "read" else "write")
             for _, view, what, mask in effects
@@ -2353,7 +2368,8 @@ class Check:
         for bounds, places in seen.items():
             for where in places:
                 is_exact = len(placed.get(bounds, ())) < told.get(bounds, 0)
-                if not is_exact and (is_partial or (name, where) in machine.loose):
+                is_less = is_partial and (name, where) in machine.written
+                if not is_exact and (is_less or (name, where) in machine.loose):
                     pending.append((bounds[1] - bounds[0], bounds, where))
                 else:
                     placed.setdefault(bounds, []).append(where)

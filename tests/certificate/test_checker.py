@@ -115,6 +115,11 @@ def test_wrong_programs_with_plausible_certificates_are_refused(
         (r"high\[pixel \* 2 \+ 1\] \* 2", "high[pixel * 2] * 2", "access"),
         (r"int32_t low\[4\]", "int32_t low[3]", "access"),
         (r"int32_t low\[4\]", "int16_t low[4]", "range"),
+        # What is read or handed on below a condition equals its claim.
+        (r"x\[y_2 \* 8\]", "x[y_2 * 7]", "access"),
+        (r"x\[y_2 \* 8 \+ x_col\]", "x[y_2 * 7 + x_col]", "access"),
+        # A function that the C declares only later, with the same parameters.
+        (r"(?m)^( +\w+_)borders8_15x8in10at0_m128\(", r"\1fill_150_int8_m128(", "order"),
     ],
 )
 def test_wrong_twins_of_assembly_are_refused(tmp_path: Path, old: str, new: str, part: str) -> None:
