@@ -19,6 +19,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -564,11 +565,7 @@ class Machine:
         self.bases: dict[Any, int] = {}  # where pointers of the function pointed when it began
         self.alike: dict[Any, Any] = {}  # parameters by others that point into the same buffer
         self.extent: dict[Any, tuple[int, int]] = {}  # bytes that the function reaches, from there
-        self.guards = 0  # conditions of the function around the statement
-        self.free = 0  # loops around it whose number of turns the function computes
         self.written: set[tuple[str, str]] = set()  # functions and places that only write
-        self.loose: set[tuple[str, str]] = set()  # functions and places whose claims may be wider
-        self.has_remainder: dict[int, bool] = {}
         self.given: dict[Memory, set[tuple[str, int]]] = {}  # parameters that point to constants
         self.locals: dict[tuple[str, str], Local] = {}  # local arrays by function and name
         self.sites: dict[tuple[str, Any, str, str], tuple[int, int]] = {}
@@ -604,12 +601,13 @@ class Machine:
 
     def fit(self, kind: str, v: Value, where: str, is_wrapped: bool = False) -> Value:
         """Return a value in a type of integers, where it must fit unless C says how it wraps."""
+        same = v if v.type == kind else Value(kind, *v[1:])
         if self.quiet and any(s[0] == "#" for s in v.terms):
-            return v._replace(type=kind)
+            return same
         low, high = self.bounds(v)
         least, most = RANGES[kind]
         if least <= low and high <= most:
-            return v._replace(type=kind)
+            return same
         if least == 0 or is_wrapped:
             size = most - least + 1
             if (low - least) // size == (high - least) // size:
@@ -653,6 +651,8 @@ class Machine:
         return Value("int", int(low > 0 or high < 0), int(low != 0 or high != 0), {}, v.pure)
 
     def common(self, a: Value, b: Value, where: str) -> tuple[Value, Value, str]:
+        if a.type == b.type == "int32_t":
+            return a, b, a.type
         if a.type not in INTS or b.type not in INTS:
             kind = "double" if "double" in (a.type, b.type) else "float"
             return self.cast(kind, a, where), self.cast(kind, b, where), kind
@@ -813,6 +813,8 @@ class Machine:
             test = self.test(self.value(tree[2], env))
             if test.low == test.high:
                 return self.value(tree[3 if test.low else 4], env)
+            if is_choice(tree) and self.value(("bin", where, f"{tree[2][2]}=", *tree[3:]), env).low:
+                return self.value(tree[3], env)  # the minimum of equal numbers is the first, too
             self.guarded(tree[3:], test, where)
             then = self.value(tree[3], self.assume(tree[2], True, env))
             other = self.value(tree[4], self.assume(tree[2], False, env))
@@ -931,14 +933,6 @@ class Machine:
                 return base, Value("int", 0, 0), tree[3], None
         raise Refusal("access", where, "an expression has no address that is understood")
 
-    def coarse(self, index: Any, where: str) -> None:
-        """Let the claim of a write be wider where its index has remainders or calls."""
-        if id(index) not in self.has_remainder:
-            text = repr(index)
-            self.has_remainder[id(index)] = bool(re.search(r"'(%|/|call)'", text))
-        if self.has_remainder[id(index)]:
-            self.loose.add((self.function, where))
-
     def load(self, memory: Any, offset: Value, kind: Any, view: Any, env: Any, where: str) -> Any:
         if isinstance(memory, dict):
             return memory[kind]
@@ -1014,14 +1008,9 @@ class Machine:
     def note(
         self, buffer: Any, what: str, where: str, low: int, end: int, is_write: bool = False
     ) -> None:
-        """Remember the bytes that an expression reaches, and those of the whole function.
-
-        What is written may be less than its claim says: what others need of it is proven, too.
-        """
+        """Remember the bytes that an expression reaches, and those of the whole function."""
         if is_write:
             self.written.add((self.function, where))
-        if self.free or (is_write and self.guards):
-            self.loose.add((self.function, where))
         for notes, key in (
             (self.sites, (self.function, buffer, what, where)),
             (self.extent, buffer),
@@ -1079,7 +1068,6 @@ class Machine:
             v = env[left[2]] = self.cast(kind, v, where)
             env.pop(("number", left[2]), None)
             return v
-        self.coarse(left, where)
         place = self.place(left, env)
         kind = place[2] if not isinstance(place[0], dict) else None
         v = self.cast(kind, v, where) if kind else v
@@ -1154,15 +1142,11 @@ class Machine:
         for truth in (0, 1):
             key = (self.function, where, truth)
             self.code[key] = self.code.get(key, False) or test.low <= truth <= test.high
-        self.guards += 1
-        try:
-            if test.low != test.high:
-                self.guarded((then, otherwise), test, where)
-                return self.branches(tree, test, env)
-            chosen = then if test.low else otherwise
-            return chosen is not None and self.run(chosen, env)
-        finally:
-            self.guards -= 1
+        if test.low != test.high:
+            self.guarded((then, otherwise), test, where)
+            return self.branches(tree, test, env)
+        chosen = then if test.low else otherwise
+        return chosen is not None and self.run(chosen, env)
 
     def branches(self, tree: Any, test: Value, env: dict[Any, Any]) -> bool:
         """Execute both branches, and join what they leave."""
@@ -1221,13 +1205,8 @@ class Machine:
         is_counted = limits is not None and not changed & set(
             re.findall(r"'name', '[^']*', '(\w+)'", repr(test))
         )
-        is_free = not is_counted or not (self.is_stated(first[2][0][2]) and self.is_stated(test[4]))
-        self.free += is_free
-        try:
-            if not (is_counted and self.counted(name, limits, where, body, env)):
-                self.turn_by_turn(test, step, body, env, where)
-        finally:
-            self.free -= is_free
+        if not (is_counted and self.counted(name, limits, where, body, env)):
+            self.turn_by_turn(test, step, body, env, where)
         if name:
             env[name] = None
 
@@ -1266,13 +1245,6 @@ class Machine:
             if self.run(body, env):
                 raise Refusal("loops", where, "a loop returns")
             self.value(step, env)
-
-    def is_stated(self, bound: Any) -> bool:
-        """Return whether a bound of a loop is a number or a parameter, as claims are for all of these."""
-        params = self.program.functions[self.function].params if self.function else []
-        return bound[0] == "num" or (
-            bound[0] == "name" and bound[2] in [name for _, name in params]
-        )
 
     def entry_level(self) -> bool:
         return self.entry is not None and self.depth == 1
@@ -1485,7 +1457,7 @@ class Machine:
             raise Refusal("order", where, f"'{name}' takes {len(function.params)} arguments")
         args = [v if isinstance(v, dict) else self.cast(kind, v, where)
                 for v, (kind, _) in zip(values, function.params, strict=True)]  # fmt: skip
-        pointers = [i for i, v in enumerate(args) if isinstance(v, Pointer)]
+        pointers, exact = [i for i, v in enumerate(args) if isinstance(v, Pointer)], [*args]
         if self.quiet and pointers and function.result == "void":
             return None
         pure: Any = frozenset()
@@ -1499,6 +1471,10 @@ class Machine:
                     old = self.numbers.get(name, (low, high))
                     self.numbers[name] = min(low, old[0]), max(high, old[1])
                 args[i] = self.plain(v)._replace(pure=None if v.pure is None else frozenset())
+        body, kinds = function.body[2][0], {function.result, *(kind for kind, _ in function.params)}
+        if body[0] == "return" and is_choice(body[2]) and kinds <= set(INTS) and len(kinds) == 1:
+            params = (param for _, param in function.params)
+            return self.value(body[2], dict(zip(params, exact, strict=True)))
         if self.entry_level():
             args = self.entry.arguments(name, args, where, env)
         groups, key = self.groups(name, args, where)
@@ -1536,10 +1512,6 @@ class Machine:
                 buffer, place = v.memory.name if v.view is None else v.view, f"{where} {i}"
                 is_write = (name, i, "read") not in self.reached
                 self.note(buffer, "pass", place, low + span[0], end, is_write)
-                # Coverage says that all constants are read, but those for assembly.
-                is_covered = is_write or v.memory.values is not None
-                if is_covered and (name, i) not in self.sizes:
-                    self.loose.add((self.function, place))
                 if v.memory.values is not None:
                     self.given.setdefault(v.memory, set()).add((name, i))
 
@@ -1625,8 +1597,8 @@ class Machine:
                 alike[i] = i if self.entry_level() else members[views.index(views[-1])]
                 env[function.params[i][1]] = Pointer(inner, offset, args[i].element, i)
         state = self.frames, self.active, self.result, self.function, self.mine, self.trusting
-        outer = self.bases, self.alike, self.extent, self.guards, self.free
-        self.bases, self.alike, self.extent, self.guards, self.free = bases, alike, {}, 0, 0
+        outer = self.bases, self.alike, self.extent
+        self.bases, self.alike, self.extent = bases, alike, {}
         self.trusting = self.trusting or (name if name in self.exempt else "")
         self.frames, self.active, self.result, self.function = [{}], [], [], name
         self.mine = [group[2] for group in groups]
@@ -1646,7 +1618,7 @@ class Machine:
         finally:
             self.frames, self.active, self.result, self.function, self.mine, self.trusting = state
             self.depth -= 1
-            self.bases, self.alike, self.extent, self.guards, self.free = outer
+            self.bases, self.alike, self.extent = outer
         self.reached |= {
             (name, view, "read" if what == "read" else "write")
             for _, view, what, mask in effects
@@ -1655,6 +1627,14 @@ class Machine:
         if isinstance(result, Pointer) and result.offset.low:
             raise Refusal("access", function.where, "a pointer that is returned is not understood")
         return result, effects, [group[2].seen for group in groups], extent
+
+
+def is_choice(tree: Any) -> bool:
+    """Return whether an expression is the minimum or maximum of two variables, as `a < b ? a : b`."""
+    if not tree or tree[0] != "cond" or tree[2][::2][:2] not in (("bin", "<"), ("bin", ">")):
+        return False
+    names = [one[::2] for one in tree[3:]]
+    return names == [one[::2] for one in tree[2][3:]] and {kind for kind, _ in names} == {"name"}
 
 
 class Local:
@@ -1699,6 +1679,156 @@ MATH = (
     "expf|logf|sqrtf|tanhf|sinf|cosf|floorf|ceilf|roundf|rintf|fabsf|powf|atan2f|fmodf|"
     "fmaf|floor|fmaxf|fminf|exp"
 )
+
+
+# --- indices as sums, where numbers do not say all of an access ----------------------------------
+
+Form = dict[tuple[Any, ...], int]  # a sum: factors by products of names and of operations
+SUMS = {("bin", "+"), ("bin", "-"), ("bin", "*"), ("un", "+"), ("un", "-")}
+SAME_OPERATIONS = {"floordiv": "/", "floor_div": "/", "floormod": "%", "floor_mod": "%",
+                   "select": "cond"}  # fmt: skip
+
+
+def form_of(tree: Any, names: dict[str, Form]) -> Form:
+    """Return an expression as a sum, so that equal sums in other words are equal."""
+    kind = tree[0]
+    if kind == "num":
+        return {(): tree[3]} if tree[3] else {}
+    if kind == "name":
+        return names.get(tree[2], {(tree[2],): 1})
+    if kind == "cast" or (kind == "call" and re.fullmatch(r"cast|int\d+|INT\d+_C", tree[2])):
+        to = tree[2] if kind == "cast" else tree[3][0][-1] if tree[2] == "cast" else "int32"
+        inner = form_of(tree[3] if kind == "cast" else tree[3][-1], names)
+        is_wide = to in ("int32", "int32_t", "int64", "int64_t")
+        return inner if is_wide else {(("cast", str(to).removesuffix("_t"), frozen(inner)),): 1}
+    if tree[::2][:2] in SUMS:
+        parts = [form_of(one, names) for one in tree[3:]]
+        first, second = parts if kind == "bin" else ({}, parts[0])
+        result: Form = {} if tree[2] == "*" else dict(first)
+        for key, factor in second.items():
+            signs: Form = first if tree[2] == "*" else {(): 1 if tree[2] == "+" else -1}
+            for by, times in signs.items():
+                product = tuple(sorted(key + by, key=repr))
+                result[product] = result.get(product, 0) + factor * times
+        return {key: factor for key, factor in result.items() if factor}
+    if kind not in ("call", "bin", "un", "cond", "index"):
+        return {(("", tree[1]),): 1}  # what equals nothing else
+    op = kind if kind in ("cond", "index") else re.sub(r"_[iu]\d+$", "", str(tree[2]))
+    inner = tree[3] if kind == "call" else tree[2:] if op == kind else tree[3:]
+    forms = [form_of(one, names) for one in inner]
+    op = SAME_OPERATIONS.get(op, op)
+    if op == "%" and [*forms[1]] == [()]:  # C adds a multiple to what may be negative
+        forms[0] = {**forms[0], (): forms[0].get((), 0) % forms[1][()]}
+    return {((op, *map(frozen, forms)),): 1}
+
+
+def frozen(form: Form) -> Any:
+    """Return a sum as a part of a product."""
+    return tuple(sorted(((k, v) for k, v in form.items() if v), key=repr))
+
+
+def changed(tree: Any) -> Iterator[str]:
+    """Yield the names of numbers that a statement assigns."""
+    if isinstance(tree, (tuple, list)) and tree:
+        if tree[0] == "assign" and tree[3][0] == "name":
+            yield tree[3][2]
+        for part in tree:
+            yield from changed(part)
+
+
+class Indices:
+    """Lists the elements of arrays that a function names: (array, kind, index, loops around)."""
+
+    def __init__(self, function: Function, machine: Machine) -> None:
+        self.sites: dict[tuple[str, str], Any] = {}  # by kind and place
+        self.arrays = {name for kind, name in function.params if isinstance(kind, tuple)}
+        self.arrays |= machine.memories.keys()
+        self.mutable = {*changed(function.body)}
+        if self.mutable & {name for _, name in function.params}:
+            raise Refusal("access", function.where, "a parameter is assigned")
+        self.statement(function.body, {}, ())
+
+    def statement(self, tree: Any, names: dict[str, Form], within: Any) -> None:
+        kind, where = tree[0], tree[1]
+        if kind == "block":
+            names = dict(names)
+            for one in tree[2]:
+                self.statement(one, names, within)
+        elif kind == "decl":
+            for of, name, value in tree[2]:
+                self.arrays |= {name} if of[0] == "[]" else set()
+                self.expression(value, names, within)
+                is_fixed = value is not None and isinstance(of, str) and name not in self.mutable
+                names[name] = form_of(value if is_fixed else ("", where), names)
+        elif kind == "for":
+            start, test, step, name = tree[2], tree[3], tree[4], tree[3][3][-1]
+            is_up = start[0] == "decl" and start[2][0][1] == name and test[2] == "<"
+            is_up = is_up and (step[2], step[3][-1], step[4][-1]) == ("+=", name, 1)
+            if not is_up or len(start[2]) > 1 or name in names or name in changed(tree[5]):
+                raise Refusal("access", where, "a loop is not understood")
+            ends = start[2][0][2], test[4]
+            self.expression(ends, names, within)
+            inner = {**names, name: {(name,): 1}}
+            around = name, *(frozen(form_of(one, names)) for one in ends)
+            self.statement(tree[5], inner, (*within, around))
+        elif kind == "if":
+            self.expression(tree[2], names, within)
+            for branch, truth in ((tree[3], tree[2]), (tree[4], ("un", where, "!", tree[2]))):
+                if branch is not None:
+                    self.statement(branch, names, (*within, frozen(form_of(truth, names))))
+        else:
+            self.expression(tree[2], names, within)
+
+    def expression(
+        self, tree: Any, names: Any, within: Any, kind: str = "read", at: str = ""
+    ) -> None:
+        """Note the elements that an expression names; `at` is the place of a write or a pass."""
+        if not isinstance(tree, (tuple, list)) or not tree or tree[::2][:2] == ("cast", "void"):
+            return
+        if tree[0] == "index" and tree[2][0] == "name":
+            of, index = tree[2][2], frozen(form_of(tree[3], names))
+            if of in self.arrays:
+                self.sites[kind, at or tree[1]] = (of, kind, index, within)
+            self.expression(tree[3], names, within)
+        elif tree[0] == "assign" and tree[3][0] == "index":
+            if tree[2] != "=":
+                self.expression(tree[3], names, within)
+            self.expression(tree[3], names, within, "write", tree[1])
+            self.expression(tree[4], names, within)
+        elif tree[0] == "call":
+            for i, one in enumerate(tree[3]):
+                is_pointer = one[0] == "un" and one[2] == "&" and one[3][0] == "index"
+                is_array = one[0] == "name" and one[2] in self.arrays
+                one = ("index", "", one, ("num", "", "int", 0)) if is_array else one
+                one = one[3] if is_pointer else one
+                is_passed = is_pointer or is_array
+                self.expression(one, names, within, *(("pass", f"{tree[1]} {i}") * is_passed))
+        elif tree[0] == "name" and tree[2] in self.arrays:
+            raise Refusal("access", tree[1], f"the pointer '{tree[2]}' is not understood")
+        else:
+            for one in tree:
+                self.expression(one, names, within)
+
+
+def claimed_index(claim: dict[str, Any]) -> Any:
+    """Return what the certificate says of an index, in the form of `Indices`."""
+
+    def parser(text: str) -> Parser:
+        words = {"and": "&&", "or": "||", "not": "!"}
+        tokens = TOKEN.findall(text.replace("`", ""))
+        return Parser([Token(words.get(t, t), text) for t in tokens])
+
+    within = []
+    for text in claim["within"]:
+        name, is_loop, ends = text.partition(" in [")
+        if is_loop:
+            reader = parser(ends)
+            parts = reader.several(")", reader.assignment)
+            within.append((name.strip("`"), *(frozen(form_of(one, {})) for one in parts)))
+        else:
+            within.append(frozen(form_of(parser(text).expression(), {})))
+    index = frozen(form_of(parser(claim["index"]).expression(), {}))
+    return claim["buffer"], claim["kind"], index, tuple(within)
 
 
 # --- the run function against the certificate ----------------------------------------------------
@@ -1941,6 +2071,7 @@ SHAPE = {
                 {"buffer": str, "kind": str, "facts": [str]}
                 | dict.fromkeys(("least", "greatest", "times"), SIZE)
             ],
+            "indices": [{"buffer": str, "kind": str, "index": str, "within": [str], "times": SIZE}],
             "accumulator": (None, {"bits": (8, 64), "low": NUMBER, "high": NUMBER}),
         }
     ],
@@ -2291,14 +2422,14 @@ class Check:
                         "access",
                         f"{name}: '{a['buffer']}' has no elements {a['least']} to {a['greatest']}",
                     )
-            told = {key[1] for key in claims}
-            free = {p["name"] for p in function["parameters"] if not p["elements"]} - told
+            free, stated = self.indices(name, function, machine)
             for key in {*claims, *(key for key in derived if key[0] == name)}:
                 told, seen = claims.get(key, {}), derived.get(key, {})
                 if {bounds: len(places) for bounds, places in seen.items()} == told:
                     self.exact.add(key)
                 if (name, key[1]) not in machine.locals:  # whose claims are never wider
-                    seen = self.contained(name, told, seen, machine)
+                    loose = {w for kind, w in stated if kind == key[2]}
+                    seen = self.contained(name, told, seen, loose, machine)
                 for bounds in {*told, *seen} if key[1] not in free else ():
                     times = len(seen.get(bounds, ()))
                     surplus = times - told.get(bounds, 0)
@@ -2319,6 +2450,35 @@ class Check:
                     "loops",
                     f"{name}: '{variable}' goes from {low} to {high}, which the certificate does not say",
                 )
+
+    def indices(self, name: str, function: Any, machine: Machine) -> tuple[set[str], set[Any]]:
+        """Compare the indices that the certificate states with those of the C.
+
+        Returns arrays of any size, of which all are stated, and kinds and places of what is stated.
+        """
+        claims: dict[Any, int] = {}
+        for claim in function["indices"]:
+            key = claimed_index(claim)
+            claims[key] = claims.get(key, 0) + claim["times"]
+        if name not in machine.program.functions:
+            return set(), set()
+        c = machine.program.body(name)
+        any_size = {p["name"] for p, (kind, _) in zip(function["parameters"], c.params, strict=True)
+                    if p["elements"] is None and isinstance(kind, tuple)}  # fmt: skip
+        if not claims and not any_size:
+            return set(), set()
+        if [p["name"] for p in function["parameters"]] != [of for _, of in c.params]:
+            raise Refusal("access", c.where, "the parameters have other names in the certificate")
+        derived: dict[Any, list[tuple[str, str]]] = {}
+        for place, key in Indices(c, machine).sites.items():
+            derived.setdefault(key, []).append(place)
+        for key in {*claims, *(key for key in derived if key[0] in any_size)}:
+            places = derived.get(key, [])
+            if len(places) != claims.get(key, 0):
+                where = places[0][1] if places else name
+                text = f"{key[1]} of an element of '{key[0]}' is another in the certificate"
+                self.refuse("access", f"{where}: {text}")
+        return any_size, {place for key in claims for place in derived.get(key, ())}
 
     def directions(self, machine: Machine) -> None:
         """Compare what each call reads and writes with the certificate."""
@@ -2357,7 +2517,7 @@ class Check:
         limits = min((p["low"] for p in told), default=0), max((p["high"] for p in told), default=0)
         return machine.numbers.get(name, limits) != limits
 
-    def contained(self, name: str, told: Any, seen: Any, machine: Any) -> Any:
+    def contained(self, name: str, told: Any, seen: Any, loose: set[str], machine: Any) -> Any:
         """Count ranges as claims that they lie in: the least of those that have room.
 
         Only those of places whose claims may be wider; the others equal their claims.
@@ -2369,7 +2529,7 @@ class Check:
             for where in places:
                 is_exact = len(placed.get(bounds, ())) < told.get(bounds, 0)
                 is_less = is_partial and (name, where) in machine.written
-                if not is_exact and (is_less or (name, where) in machine.loose):
+                if not is_exact and (is_less or where in loose):
                     pending.append((bounds[1] - bounds[0], bounds, where))
                 else:
                     placed.setdefault(bounds, []).append(where)

@@ -1,6 +1,6 @@
 """Plausible certificates for wrong programs: one thing is changed, and all digests are made anew.
 
-    python -m tests.certificate.mutants 5000 ["c -mcpu=cortex-m4"]
+    python -m tests.certificate.mutants 5000 ["c -mcpu=cortex-m4"|digits]
 
 It prints how many mutants each part of the checker noticed, and those that were accepted.
 """
@@ -28,10 +28,11 @@ from microtir.frontend import from_tflite
 from microtir.module.ir_module import IRModule
 from microtir.support.resources import example
 from scripts.models.wake_word import Order, Shape, wake_word
-from tests.support.small_models import quantised_graph
+from tests.support.small_models import products_graph, quantised_graph
 
 CHECKER = runpy.run_path(str(checker_path()))
 Files = dict[str, str]
+ARM = "c -mcpu=cortex-m4"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Mutant:
 def program(target: str = "c") -> tuple[Files, dict[str, Any]]:
     """Return generated files and the certificate of a convolution and a dense layer.
 
-    Those of the example with kernels in assembly, for another target than plain C.
+    Those of two products of matrices for another target than plain C, of the example for "digits".
     """
     texts = dict(_texts(target))
     facts = json.loads(texts.popitem()[1])
@@ -66,8 +67,10 @@ def streaming() -> tuple[Files, dict[str, Any]]:
 
 @cache
 def _texts(target: str) -> tuple[tuple[str, str], ...]:
-    small = IRModule(graph=quantised_graph())
-    module = small if target == "c" else from_tflite(example("digits/digits_int8.tflite"))
+    if target == "digits":
+        module, target = from_tflite(example("digits/digits_int8.tflite")), ARM
+    else:
+        module = IRModule(graph=quantised_graph() if target == "c" else products_graph())
     artifact = certified(build(module, Target(target)))
     return tuple((file.path, file.text) for file in artifact.sources)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,27 @@ def quantised_graph() -> Graph:
         [x],
         [y],
     )
+
+
+def products_graph() -> Graph:
+    """Return two CONV_2D of one pixel each: a Cortex-M4 computes them as products of matrices."""
+    quants = quant(0.05, -7), quant(0.08, -11), quant(0.11, 4)
+    channels = 12, 8, 12
+    tensors = [
+        tensor(name, (1, 1, 4, count), INT8, of)
+        for name, count, of in zip(("image", "features", "y"), channels, quants, strict=True)
+    ]
+    nodes = []
+    for i, (x, y) in enumerate(pairwise(tensors)):
+        shape = channels[i + 1], 1, 1, channels[i]
+        scales = (0.01,) * shape[0]
+        filters = _integers(2 * i, shape, -127, 128, "int8")
+        bias = _integers(2 * i + 1, shape[:1], -900, 900, "int32")
+        of_bias = per_channel([quants[i].scale * scale for scale in scales], 0)
+        weights = constant(f"filters_{i}", filters, per_channel(scales, 0))
+        inputs = x, weights, constant(f"bias_{i}", bias, of_bias)
+        nodes.append(node(Conv2D(activation=Activation.RELU), inputs, y))
+    return graph(nodes, tensors[:1], tensors[2:])
 
 
 def tiny_graph() -> Graph:

@@ -106,6 +106,21 @@ class AccessFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """The index of expressions that access a buffer, counted row-major, in the words of loops.
+
+    Those of arrays of any size, in loops with computed ends, below conditions, and with remainders,
+    quotients, minima or maxima. `within` are the loops and conditions around, outermost first.
+    """
+
+    buffer: str
+    kind: str
+    index: str
+    within: tuple[str, ...]
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoopFacts:
     """A loop: its variable lies in [low, stop)."""
 
@@ -131,6 +146,7 @@ class FunctionFacts:
     parameters: tuple[ParameterFacts, ...]
     loops: tuple[LoopFacts, ...]
     accesses: tuple[AccessFacts, ...]
+    indices: tuple[IndexFacts, ...]
     accumulator: AccumulatorFacts | None
 
 

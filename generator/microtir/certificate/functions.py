@@ -9,13 +9,14 @@ from microtir.certificate.data import (
     AccessFacts,
     AccumulatorFacts,
     FunctionFacts,
+    IndexFacts,
     LoopFacts,
     ParameterFacts,
 )
 from microtir.codegen import Metadata
 from microtir.codegen.program import CProgram
 from microtir.tir import ir
-from microtir.tir.analysis.access import ProvenAccess, preconditions, proof_of
+from microtir.tir.analysis.access import ProvenAccess, StatedIndex, preconditions, proof_of
 from microtir.tir.visitor import Node, walk
 
 
@@ -38,6 +39,7 @@ def functions_of(program: CProgram, metadata: Metadata) -> Iterator[FunctionFact
                 tuple(map(_parameter, function.params)),
                 tuple(LoopFacts(loop.var, loop.low, loop.stop) for loop in proof.loops),
                 tuple(_accesses(proof.accesses, function.params, program)),
+                tuple(_indices(proof.indices, program)),
                 sums.get(name),
             )
 
@@ -62,6 +64,20 @@ def _accesses(
     for one in {_reached(one): one for one in reversed(arrays)}.values():
         name = program.array_names.get(one.buffer, one.buffer.name)
         yield AccessFacts(name, one.kind, one.least, one.greatest, times[_reached(one)], one.facts)
+
+
+def _indices(stated: Iterable[StatedIndex], program: CProgram) -> Iterator[IndexFacts]:
+    """Yield indices that are needed, those of the same text as one; constants by C name."""
+    arrays = [one for one in stated if one.buffer.shape and not _is_of_data(one)]
+    needed = {one for one in arrays if one.is_needed}
+    for one, times in Counter(arrays).items():
+        if one in needed:
+            name = program.array_names.get(one.buffer, one.buffer.name)
+            yield IndexFacts(name, one.kind, one.index, one.within, times)
+
+
+def _is_of_data(one: StatedIndex) -> bool:
+    return any("[" in text.replace(" in [", "") for text in (one.index, *one.within))
 
 
 def _reached(access: ProvenAccess) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -35,6 +35,23 @@ class ProvenAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class StatedIndex:
+    """The element of a buffer that is accessed, as text, and the loops and conditions around it.
+
+    Names of loops and parameters alone occur in the texts: what a Let stands for is written out.
+    Numbers do not say all of an index that `is_needed`: the extent of the buffer is a parameter, or
+    that of the array to which a pointer is passed; the index has remainders, quotients, minima or
+    maxima; the ends of a loop are computed, or there is a condition.
+    """
+
+    buffer: ir.Buffer
+    kind: str
+    index: str
+    within: tuple[str, ...]
+    is_needed: bool = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ProvenLoop:
     """A loop whose variable lies in [low, stop), whatever the loops around it are at."""
 
@@ -48,6 +65,7 @@ class Proof:
     """The accesses and loops of one function, in the order of its text."""
 
     accesses: list[ProvenAccess] = field(default_factory=list)
+    indices: list[StatedIndex] = field(default_factory=list)
     loops: list[ProvenLoop] = field(default_factory=list)
 
 
@@ -117,6 +135,8 @@ class _Prover:
         self.facts = Facts()
         self.proof = proof  # is written down where it is asked for
         self.known: list[str] = []  # enclosing loops, names and conditions, for the error
+        self.within: list[tuple[str, bool]] = []  # loops and conditions; whether ends are computed
+        self.lets: dict[ir.Param, Replacement] = {}
 
     def run(self, assuming: tuple[ir.Expr, ...]) -> None:
         for param in self.func.params:
@@ -142,18 +162,23 @@ class _Prover:
                     low, high = self.facts.interval(start).low, self.facts.interval(stop).high
                     self.proof.loops.append(ProvenLoop(var.name, low, high))
                 text = f"{var.name} in [{expr_text(start)}, {expr_text(stop)})"
-                with self.facts.loop(var, start, stop), self._noting(text):
+                plain = [isinstance(e, ir.IntImm) or e in self.func.params for e in (start, stop)]
+                around = f"{var.name} in [{self.plain_text(start)}, {self.plain_text(stop)})"
+                noting = self._noting(text, (around, not all(plain)))
+                with self.facts.loop(var, start, stop), noting:
                     self.stmt(body)
             case ir.If(condition, then, otherwise):
                 self.expr(condition)
-                with self.facts.assuming(condition), self._noting(expr_text(condition)):
+                text, around = expr_text(condition), self.plain_text(condition)
+                with self.facts.assuming(condition), self._noting(text, (around, True)):
                     self.stmt(then)
                 if otherwise is not None:
-                    text = f"not ({expr_text(condition)})"
-                    with self.facts.assuming(condition, truth=False), self._noting(text):
+                    noting = self._noting(f"not ({text})", (f"not ({around})", True))
+                    with self.facts.assuming(condition, truth=False), noting:
                         self.stmt(otherwise)
             case ir.Let(var, value, body):
                 self.expr(value)
+                self.lets[var] = value
                 with (
                     self.facts.let(var, value),
                     self._noting(f"{var.name} = {expr_text(value)}"),
@@ -172,11 +197,24 @@ class _Prover:
             case ir.ExternCall(function, args):
                 self.pointers(function.params, args, function.name)
 
-    def _noting(self, text: str) -> ExitStack:
+    def _noting(self, text: str, around: tuple[str, bool] | None = None) -> ExitStack:
         self.known.append(text)
         stack = ExitStack()
         stack.callback(self.known.pop)
+        if around is not None:
+            self.within.append(around)
+            stack.callback(self.within.pop)
         return stack
+
+    def written_out(self, e: ir.Expr) -> ir.Expr:
+        """Return an expression without Lets."""
+        while _has(e, self.lets):
+            e = substitute(e, self.lets)
+        return e
+
+    def plain_text(self, e: ir.Expr) -> str:
+        """Return an expression without Lets as text, for a proof that is written."""
+        return "" if self.proof is None else expr_text(self.written_out(e))
 
     def exprs(self, items: Iterable[ir.Expr]) -> None:
         for item in items:
@@ -222,10 +260,20 @@ class _Prover:
         buffer: ir.Buffer,
         indices: tuple[ir.Expr, ...],
         span: ir.Expr | None = None,
+        *,
+        is_sized: bool = True,
     ) -> None:
         """Add an access to the proof, if it is written: one element, or `span` from there on."""
+        if self.proof is None:
+            return
         extents = [extent for extent in buffer.shape if isinstance(extent, int)]
-        if self.proof is None or len(extents) < len(buffer.shape):
+        index = self.written_out(_row_major(buffer, indices))
+        is_needed = len(extents) < len(buffer.shape) or not is_sized or _is_rounded(index)
+        is_needed = is_needed or any(is_computed for _, is_computed in self.within)
+        within = tuple(text for text, _ in self.within)
+        stated = StatedIndex(buffer, kind, expr_text(index), within, is_needed)
+        self.proof.indices.append(stated)
+        if len(extents) < len(buffer.shape):
             return
         least = greatest = 0
         for index, extent in zip(indices, extents, strict=True):
@@ -324,9 +372,7 @@ class _Prover:
         callee: str,
     ) -> None:
         """Prove that the buffer holds the elements that the parameter spans from the pointer on."""
-        offset: ir.Expr = ir.IntImm(0)
-        for index, extent in zip(arg.indices, arg.buffer.shape, strict=True):
-            offset = build.add(build.mul(offset, build.index(extent)), index)
+        offset = _row_major(arg.buffer, arg.indices)
         span = _size(tuple(build.index(d) for d in param.shape), values)
         total = _size(tuple(build.index(d) for d in arg.buffer.shape), {})
         if not self.facts.prove(build.le(build.add(offset, span), total)):
@@ -336,7 +382,8 @@ class _Prover:
                 f" {expr_text(total)}",
                 offset,
             )
-        self.note("pass", arg.buffer, arg.indices, span)
+        is_sized = all(isinstance(extent, int) for extent in param.shape)
+        self.note("pass", arg.buffer, arg.indices, span, is_sized=is_sized)
 
     def region(
         self,
@@ -354,6 +401,24 @@ class _Prover:
                 raise self.error(
                     f"the contract of '{callee}' reaches outside '{region.buffer.name}'", first
                 )
+
+
+def _has(e: ir.Expr, names: Container[ir.Param]) -> bool:
+    return any(isinstance(node, ir.Var) and node in names for node in walk(e))
+
+
+def _row_major(buffer: ir.Buffer, indices: Sequence[ir.Expr]) -> ir.Expr:
+    offset: ir.Expr = ir.IntImm(0)
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        offset = build.add(build.mul(offset, build.index(extent)), index)
+    return offset
+
+
+_ROUNDED = (ir.BinaryOp.FLOORDIV, ir.BinaryOp.FLOORMOD, ir.BinaryOp.MIN, ir.BinaryOp.MAX)
+
+
+def _is_rounded(index: ir.Expr) -> bool:
+    return any(isinstance(node, ir.Binary) and node.op in _ROUNDED for node in walk(index))
 
 
 def _size(shape: tuple[ir.Expr, ...], values: Mapping[ir.Param, Replacement]) -> ir.Expr:
