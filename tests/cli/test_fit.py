@@ -20,6 +20,7 @@ from microtir.search.board_fit import BoardFit, MemoryFit
 from microtir.search.fit_all import by_cpu, fit_all
 from microtir.search.fit_plans import fit_boards
 from tests.support.command import INT8, Command
+from tests.support.small_models import quantised_graph
 
 FEW = ("uno", "mps2_an386", "nano33ble", "mps2_an385")
 _TOO_LITTLE = 512
@@ -98,7 +99,7 @@ def test_names_what_makes_it_fit() -> None:
 def test_says_why_a_board_has_no_program() -> None:
     """What a CPU cannot be compiled for is one row of the table, not the end of it."""
     config = microcontroller().with_(budget={"stack": 1})
-    [refused] = fit_boards(_graph(), config, [load_board("mps2_an386")])
+    [refused] = fit_boards(quantised_graph(), config, [load_board("mps2_an386")])
     assert not refused.fits and "stack" in refused.refusal and refused.seconds is None
 
 

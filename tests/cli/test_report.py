@@ -7,7 +7,9 @@ import pytest
 
 from microtir.boards.board import MemoryKind
 from microtir.search.board_fit import BoardFit, MemoryFit
+from microtir.writers import write_tflite
 from tests.support.command import FLOAT, INT8, ROOT, Command
+from tests.support.float_networks import chain
 from tests.support.pages import shown
 
 
@@ -44,8 +46,9 @@ def test_report_as_json(microtir: Command) -> None:
 
 def test_an_exceeded_budget_is_status_1(microtir: Command, tmp_path: Path) -> None:
     """What does not fit is shown with its map, and the answer is no."""
-    page = tmp_path / "report.html"
-    result = microtir("report", INT8, "--ram-budget", "64", "-o", page)
+    page, model = tmp_path / "report.html", tmp_path / "dense.tflite"
+    write_tflite(chain(2), model)  # few layers, since other options are tried with all of them
+    result = microtir("report", model, "--ram-budget", "4", "-o", page)
     assert (result.status, result.err) == (1, "")
     assert "budget.ram" in result.out and "EXCEEDED by " in result.out
     assert "does not fit" in page.read_text("utf-8")

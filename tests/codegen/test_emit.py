@@ -26,6 +26,7 @@ from microtir.tir.memory_plan import MemoryPlan, PlannedPool
 from tests.support.c_compilers import (
     C_COMPILERS,
     CPP_COMPILERS,
+    HOST_COMPILERS,
     INCLUDES,
     STRICT_CPP,
     compiler_output,
@@ -71,8 +72,14 @@ def test_golden_packed(golden: Golden) -> None:
             golden.check(f"functions/{file.path}", file.text)
 
 
-@pytest.mark.parametrize("standard", ["c99", "c11"])
-@pytest.mark.parametrize("compiler", C_COMPILERS)
+# What C11 adds is syntax, on which the ports of a compiler agree.
+STANDARDS = [(compiler, "c99") for compiler in C_COMPILERS] + [
+    pytest.param(compiler, "c11", marks=[pytest.mark.soak_only] * (compiler not in HOST_COMPILERS))
+    for compiler in C_COMPILERS
+]
+
+
+@pytest.mark.parametrize(("compiler", "standard"), STANDARDS)
 def test_no_warnings(folder: Path, compiler: str, standard: str) -> None:
     """No compiler has anything to say under the strict set of warnings, in C99 and in C11."""
     assert strict_problems(folder, compiler, standard) == ""
@@ -125,23 +132,21 @@ def test_runtime_version_is_that_of_the_header() -> None:
 
 
 def test_output_does_not_depend_on_the_hash_seed() -> None:
-    """Two processes with different hash seeds print the same bytes."""
+    """Two processes with different hash seeds print the same bytes: this one and another."""
     script = (
-        "import hashlib\nfrom tests.support.programs import *\n"
-        "text = ''.join(f.path + f.text for f in artifact_of(model_module()).sources)\n"
-        "print(hashlib.sha256(text.encode()).hexdigest())\n"
+        "from tests.support.programs import *\n"
+        "print(*(f.path + f.text for f in artifact_of(model_module()).sources), sep='')\n"
     )
     root = Path(__file__).resolve().parents[2]
     path = python_path(root / "generator", root)
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
-            capture_output=True, text=True, check=True,
-        ).stdout
-        for seed in ("0", "1", "77")
-    }  # fmt: skip
-    assert len(digests) == 1
+    other = "1" if os.environ.get("PYTHONHASHSEED") == "77" else "77"
+    printed = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONHASHSEED": other, "PYTHONPATH": path},
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    here = artifact_of(model_module()).sources
+    assert printed == "".join(file.path + file.text for file in here) + "\n"
 
 
 def test_text_is_plain(artifact: Artifact) -> None:

@@ -113,7 +113,18 @@ WORKSPACES = {
     ("vww_int8", "ram-least"): (13440, 12672),
     ("vww_int8", "balanced"): (16568, 15808),
 }
-EACH = [pytest.param(*case, marks=[pytest.mark.model(case[0])]) for case in WORKSPACES]
+# Each goal, and integers, floats and both in one model, of every architecture.
+OFTEN = {
+    ("ad01_float", "balanced"), ("ad01_int8", "ram-least"), ("kws_hybrid", "ram-least"),
+    ("kws_int8", "balanced"), ("resnet8_float", "ram-least"), ("resnet8_int8", "balanced"),
+    ("strww_int8", "ram-least"), ("vww_int8", "ram-least"),
+}  # fmt: skip
+EACH = [
+    pytest.param(
+        *case, marks=[pytest.mark.model(case[0]), *[pytest.mark.soak_only] * (case not in OFTEN)]
+    )
+    for case in WORKSPACES
+]
 MODELS = [
     pytest.param(name, marks=[pytest.mark.model(name)])
     for name, goal in WORKSPACES

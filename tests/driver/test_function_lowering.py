@@ -19,17 +19,22 @@ from tests.support.small_models import mixed_graph, module_of
 SHORT = 68  # operators: of each stage some layers are alike
 
 
+class Written(Exception):  # noqa: N818 - no error
+    """Layers are written, and what comes later is not of interest."""
+
+
 def layers(module: IRModule, config: CompilationConfig) -> tuple[PrimFunc, ...]:
     """The layers of a model as lowering wrote them."""
-    seen: list[tuple[PrimFunc, ...]] = []
 
     def see(stage: str, made: object) -> None:
         if stage == "lowering":
             assert isinstance(made, tuple)
-            seen.append(made)
+            raise Written(made)
 
-    driver.lower(module.with_configuration(config), observe=see)
-    return seen[-1]
+    with pytest.raises(Written) as caught:
+        driver.lower(module.with_configuration(config), observe=see)
+    made: tuple[PrimFunc, ...] = caught.value.args[0]
+    return made
 
 
 @pytest.mark.parametrize("target", ["c -mcpu=cortex-m4", "c"])
@@ -42,7 +47,7 @@ def test_layers_become_what_they_become_alone(target: str, monkeypatch: pytest.M
     together = FunctionLowering(config, simple_mode=False, extra=ExtraPasses())
     made = [together(f) for f in naive]
     assert len(proven) < len(naive) * 3 // 4
-    for before, after in list(zip(naive, made, strict=True))[1::4]:
+    for before, after in list(zip(naive, made, strict=True))[1::6]:
         alone = FunctionLowering(config, simple_mode=False, extra=ExtraPasses())
         assert to_text([after]) == to_text([alone(before)])
         assert (after.name, after.params) == (before.name, before.params)

@@ -164,7 +164,7 @@ def test_images_in_branches(goal: Optimize, part: float) -> None:
     check_outputs(graph, best, some_input(graph))
 
 
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=5)
 @given(st.integers(0, 2**20), st.sampled_from(list(Optimize)), st.booleans())
 def test_random_orders_run_to_the_bit(seed: int, goal: Optimize, workspace_io: bool) -> None:
     """Whatever order a file has: its outputs stay, in a placement that the checker has proven."""

@@ -51,20 +51,17 @@ def workspace(artifact: Artifact) -> int:
 
 
 @pytest.mark.parametrize("goal", [Optimize.RAM_LEAST, Optimize.SPEED])
-@pytest.mark.parametrize("model", [quantised_graph, mixed_graph, *range(4)])
+@pytest.mark.parametrize("model", [quantised_graph, mixed_graph, *range(3)])
 def test_results_are_the_same(model: Any, goal: Optimize) -> None:
-    """Random streams and small models, in this process and under sanitizers."""
+    """Random streams and small models, under sanitizers."""
     graph = Garden(model).graph(7) if isinstance(model, int) else model()
     inputs = sample_inputs(graph)
     expected = reference_outputs(graph, inputs)
     artifact = built(graph, goal)
-    for outputs in (
-        host.load(artifact, opt_level=0).run(inputs),
-        host.run_sanitized(artifact, inputs),
-    ):
-        assert expected and set(outputs) == set(expected)
-        for name, array in expected.items():
-            np.testing.assert_array_equal(outputs[name], array)
+    outputs = host.run_sanitized(artifact, inputs)
+    assert expected and set(outputs) == set(expected)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(outputs[name], array)
 
 
 def test_names_that_models_have_already() -> None:
@@ -121,13 +118,13 @@ def calls_of(artifact: Artifact) -> dict[str, list[int]]:
 def test_an_input_by_rows_takes_a_few_rows() -> None:
     """A streamed input is a ring in the workspace: far less than the image."""
     less = 0
-    for seed in range(12):
+    for seed in range(6):
         graph = Garden(seed, height=24).graph(4)
         size = graph.inputs[0].type.bytes
         fed = built(graph, Optimize.RAM_LEAST, **{"row-fed-inputs": True})
         plain = built(graph, Optimize.RAM_LEAST, **{"row-fed-inputs": False})
         less += workspace(fed) < workspace(plain) + size
-    assert less >= 8
+    assert less >= 4
 
 
 @pytest.mark.parametrize("option", ["row-fed-inputs", "row-drained-outputs"])
