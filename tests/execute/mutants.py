@@ -15,9 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+import microtir
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig
 from microtir.errors import MemoryPlanError, TirError
+from microtir.module.ir_module import IRModule
 from microtir.rewrite.reference import execute
 from tests.execute import cases as operators
 from tests.execute import test_arm_kernels as arm
@@ -607,7 +609,7 @@ def wrong_layers(core: str, kinds: Sequence[str], folder: Path) -> list[str]:
     configs = {case.name: config for case, config in pairs}
 
     def compiled(case: DspCase) -> Artifact:
-        return arm.compiled(case, configs[case.name], chosen)
+        return microtir.build(IRModule(graph=case.graph), configs[case.name])
 
     def compared(some: Sequence[DspCase], artifacts: Sequence[Artifact]) -> list[str]:
         inputs = [case.inputs for case in some]

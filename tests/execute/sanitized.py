@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tests.execute.accumulators import all_cases
 from tests.execute.cases import cases_of, compare
 from tests.execute.test_operators import SANITIZED_SEEDS
 from tests.support.operator_cases import OPERATORS
@@ -19,6 +20,7 @@ def main() -> int:
         for operator, kind in OPERATORS.items()
         for case in cases_of(operator, kind.dtypes, SANITIZED_SEEDS)
     ]
+    cases += all_cases(range(3))
     compare(cases, folder, FLAGS)
     sys.stdout.write(f"{len(OPERATORS)} operators clean\n")
     return 0

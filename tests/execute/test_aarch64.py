@@ -18,7 +18,10 @@ from tests.support.emulated_arm import AARCH64, differing
 from tests.support.seeds import seeds
 
 PER_KIND = 3
-MODELS = ("ad01_int8", "kws_int8", "resnet8_int8", "strww_int8", "vww_int8")
+OFTEN, SELDOM = ("kws_int8", "resnet8_int8"), ("ad01_int8", "strww_int8", "vww_int8")
+MODELS = [pytest.param(name, marks=pytest.mark.model(name)) for name in OFTEN] + [
+    pytest.param(name, marks=[pytest.mark.model(name), pytest.mark.soak_only]) for name in SELDOM
+]
 
 
 @pytest.mark.soak
@@ -39,9 +42,7 @@ def test_kernels_equal_the_reference(cpu: str, tmp_path: Path) -> None:
     assert differing(AARCH64, artifacts, inputs, wanted, tmp_path, ("-O2",)) == []
 
 
-@pytest.mark.parametrize(
-    "model", [pytest.param(name, marks=pytest.mark.model(name)) for name in MODELS]
-)
+@pytest.mark.parametrize("model", MODELS)
 def test_models_equal_golden(model: str, models_dir: Path, tmp_path: Path) -> None:
     """A reference model gives the golden outputs."""
     module = microtir.frontend.from_tflite(models_dir / f"{model}.tflite")

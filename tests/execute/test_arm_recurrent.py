@@ -21,17 +21,18 @@ from tests.support.sketch import Case
 
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m4")).with_(optimize=Optimize.SPEED)
 Cases = Callable[[], list[Case]]
+COUNT = 4 if is_soak() else 2
 
 
 def lstm_cases(dtype: str = "int8") -> list[Case]:
     """Random ones."""
-    return [generate("UNIDIRECTIONAL_SEQUENCE_LSTM", seed, dtype) for seed in seeds(400, 4)]
+    return [generate("UNIDIRECTIONAL_SEQUENCE_LSTM", seed, dtype) for seed in seeds(400, COUNT)]
 
 
 def svdf_cases() -> list[Case]:
     """Inputs of whole quads and with a rest, filters of one block and of several."""
     made = []
-    for seed in seeds(400, 4):
+    for seed in seeds(400, COUNT):
         rng = np.random.default_rng(seed)
         width, filters, length = (int(rng.integers(*ends)) for ends in ((20, 60), (12, 90), (1, 9)))
         x = rng.integers(-128, 128, (1, width)).astype(np.int8)

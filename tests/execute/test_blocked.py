@@ -48,15 +48,15 @@ PER_KIND, PER_TILED = 40, 3
 # At least this many of the cases must reach the blocks, or the tests say little: four fifths
 # of those that did when this was written.
 EXPECTED = {
-    "conv_f32_4x4_c": 9, "conv_f32_4x4_c_no_fp_contract": 10,
-    "matmul_f32_4x4_c": 5, "matmul_f32_4x4_c_no_fp_contract": 8,
-    "tconv_f32_4x4_c": 4, "tconv_f32_4x4_c_no_fp_contract": 7,
-    "conv_s16_4x2_c": 3, "conv_s16_4x4_c": 1, "dense_s16_1x8_c": 3, "dwconv_s16_4x1_c": 2,
-    "conv_s8_4x2_c": 28, "conv_s8_4x2_c_compact": 7, "conv_s8_4x4_c": 9, "conv_s8_4x4_zbb": 12,
-    "dense_f32_1x8_c": 4, "dense_f32_1x8_c_no_fp_contract": 5, "dense_s8_1x8_c": 13,
-    "dense_s8_1x8_zbb": 2, "direct_f32_zbb": 3, "dwconv_f32_6x1_c": 2,
-    "dwconv_f32_6x1_c_no_fp_contract": 4, "dwconv_s8_4x1_c": 17, "dwconv_s8_6x1_c": 10,
-    "dwconv_s8_6x1_zbb": 6, **dict.fromkeys(TILED, PER_TILED),
+    "conv_f32_4x4_c": 8, "conv_f32_4x4_c_no_fp_contract": 7,
+    "matmul_f32_4x4_c": 4, "matmul_f32_4x4_c_no_fp_contract": 7,
+    "tconv_f32_4x4_c": 2, "tconv_f32_4x4_c_no_fp_contract": 6,
+    "conv_s16_4x2_c": 3, "conv_s16_4x4_c": 1, "dense_s16_1x8_c": 2, "dwconv_s16_4x1_c": 1,
+    "conv_s8_4x2_c": 20, "conv_s8_4x2_c_compact": 4, "conv_s8_4x4_c": 3, "conv_s8_4x4_zbb": 8,
+    "dense_f32_1x8_c": 3, "dense_f32_1x8_c_no_fp_contract": 3, "dense_s8_1x8_c": 8,
+    "dense_s8_1x8_zbb": 1, "direct_f32_zbb": 2, "dwconv_f32_6x1_c": 1,
+    "dwconv_f32_6x1_c_no_fp_contract": 4, "dwconv_s8_4x1_c": 16, "dwconv_s8_6x1_c": 7,
+    "dwconv_s8_6x1_zbb": 4, **dict.fromkeys(TILED, PER_TILED),
 }  # fmt: skip
 
 
@@ -74,7 +74,8 @@ def some_cases() -> list[DspCase]:
         for seed in seeds(0, PER_KIND // 5)
         for make in (convolution, partial(convolution, depthwise=True), fully_connected)
     ]
-    return thinned([*cases(PER_KIND, seeds(900, PER_KIND).start), *floats, *dense, *others, *wide])
+    drawn = [*cases(PER_KIND, seeds(900, PER_KIND).start), *floats, *dense, *others, *wide]
+    return thinned(drawn, several=2)  # each is for one CPU of several
 
 
 def compiled(case: DspCase, chosen: Counter[str]) -> microtir.Artifact:
@@ -186,7 +187,7 @@ def test_no_compiler_warns(
     """The blocks pass the strict set."""
     _, artifacts = batch
     by_size = sorted(artifacts, key=lambda a: sum(len(file.text) for file in a.sources))
-    for artifact in by_size[-4:]:
+    for artifact in by_size[-2:]:
         for file in artifact.sources:
             (tmp_path / file.path).write_text(file.text, encoding="utf-8")
     assert strict_problems(tmp_path, compiler, "c99", *COMPILERS[compiler]) == ""

@@ -60,7 +60,7 @@ def test_layers_of_a_mutant_are_wrong(damaged: Path, name: str, tmp_path: Path) 
         "PYTHONPATH": python_path(damaged / "generator", ROOT),
         # The file changes within a second, which is what the cache of bytecode knows of its time.
         "PYTHONDONTWRITEBYTECODE": "1",
-        # The layers of `make test` must find it; those of a single other seed need not.
+        # The soak's layers of the seeds of `make test` must find it; those of another need not.
         VARIABLE: "0",
     }
     done = subprocess.run(

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from microtir.config import CompilationConfig, Target
 from microtir.graph.ir import Tensor
 from microtir.kernels import candidates, emit
+from microtir.kernels.table import kernels_of
 from microtir.plan.ir import Layout, LayoutKind, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
@@ -105,8 +106,11 @@ TARGETS = (
 
 def planned(case: DspCase, kernel: str) -> PlannedOperator | None:
     """Return the case with a kernel, if it offers that."""
-    node = case.graph.nodes[0]
-    offered = {c.kernel: c for c in candidates(node, TARGETS[kernel]) if c.is_plain}
+    node, config = case.graph.nodes[0], TARGETS[kernel]
+    # To price all kernels takes long, and most layers are refused.
+    if all(able.name != kernel for able in kernels_of(node, config.primary_target())):
+        return None
+    offered = {c.kernel: c for c in candidates(node, config) if c.is_plain}
     return PlannedOperator(node, offered[kernel]) if kernel in offered else None
 
 

@@ -2,11 +2,13 @@
 
 Kernels differ by what is left over where a count is not a multiple of their register blocks, and by
 borders, strides and biases.  A case that has nothing which another one has not shown costs a
-compilation and shows nothing.
+compilation and shows nothing.  The first few cases have most of it: for every change those run that
+add several features at once, in the soak all that add one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from itertools import combinations
 
@@ -14,29 +16,36 @@ from microtir.graph.ir import Node
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from tests.support.dsp_cases import DspCase
+from tests.support.seeds import is_soak
 
 _LANES = 16  # channels of the widest blocks
 _PIXELS = 4
 
 
-def thinned(cases: Iterable[DspCase]) -> list[DspCase]:
-    """Return few cases that have every feature and every pair of remainders of all, greedily."""
-    pool = list(cases)
-    features = {
-        case.name: {
-            (case.name.rstrip("0123456789"), *feature)
-            for node in case.graph.nodes[:1]
-            for feature in features_of(node)
-        }
-        for case in pool
-    }
-    left = set().union(*features.values())
+def thinned(cases: Iterable[DspCase], several: int = 3) -> list[DspCase]:
+    """Return few cases that have the features and pairs of remainders of all, greedily.
+
+    Args:
+        cases: of any kinds, each thinned by itself.
+        several: features that a case must add to be run for every change; in the soak it is one.
+    """
+    least = 1 if is_soak() else several
+    left = {case.name: (case, named_features(case)) for case in cases}
     kept: list[DspCase] = []
     while left:
-        best = max(pool, key=lambda case: len(features[case.name] & left))
-        left -= features[best.name]
+        best, shown = max(left.values(), key=lambda pair: len(pair[1]))
+        if len(shown) < least:
+            break
         kept.append(best)
+        left = {name: (case, more - shown) for name, (case, more) in left.items()}
     return kept
+
+
+def named_features(case: DspCase) -> set[tuple[Hashable, ...]]:
+    """Return the features of a case, each with the kind of the case."""
+    kind = re.sub(r"_\d+", "", case.name)
+    nodes = case.graph.nodes[:1]
+    return {(kind, *feature) for node in nodes for feature in features_of(node)}
 
 
 def remainders_of(node: Node) -> dict[str, int]:
