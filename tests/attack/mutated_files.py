@@ -79,11 +79,13 @@ class Kind:
         name: of the kind.
         files: makes good files below a folder, of which the first is the one that is damaged.
         read: reads it.
+        count: how many damaged files a test reads: fewer where each starts a process.
     """
 
     name: str
     files: Callable[[int], Mapping[str, bytes]]
     read: Callable[[Path], object]
+    count: int = 40
 
 
 @dataclass(frozen=True)
@@ -353,7 +355,7 @@ KINDS = (
     Kind("C array", _c_array, _legal),
     Kind("ONNX", _onnx, _legal),
     Kind("ONNX with external data", _onnx_beside, _legal),
-    Kind("Keras", _keras, _legal),
+    Kind("Keras", _keras, _legal, 8),
     Kind("PyTorch", _torch, _legal),
     Kind("samples, npz", _npz, read_arrays),
     Kind("samples, npy", _npy, read_arrays),
@@ -361,7 +363,7 @@ KINDS = (
     Kind("board", _board, lambda path: read_board(path.parent)),
     Kind("tuning records", _tuning_records, lambda path: Measured.read(path, "c")),
     Kind("request to the studio", _request, _ask),
-    Kind("Keras 2", _keras_2, _legal),
+    Kind("Keras 2", _keras_2, _legal, 8),
     Kind("configuration", _configuration, _configure),
     Kind("specification of kernels", _specification, lambda path: load_spec(str(path))),
     Kind("certificate", _certificate, _prove),

@@ -33,9 +33,9 @@ def test_good_files_are_read(kind: Kind, tmp_path: Path) -> None:
 def test_damaged_files(kind: Kind) -> None:
     """Each is read, or refused in words, within limits of memory and time."""
     (seed,) = seeds(0, 1)
-    outcome = attack(kind, seed, 40)
+    outcome = attack(kind, seed, kind.count)
     assert not outcome.found
-    assert outcome.read + outcome.refused == 40
+    assert outcome.read + outcome.refused == kind.count
 
 
 def _zeros(seed: int) -> Mapping[str, bytes]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 import microtir
-from examples.digits import quantize, train
+from examples.digits import demo, quantize, train
 from examples.digits.network import (
     CLASSES,
     NETWORK,
@@ -235,20 +235,20 @@ def test_demo_without_headers_of_a_c_library(tmp_path: Path) -> None:
     assert "no <stdint.h>" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_demo_ends_with_what_was_made_and_what_comes_next(tmp_path: Path) -> None:
+def test_demo_ends_with_what_was_made_and_what_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The end of `make demo` names the core, the RAM, flash and work of a run, and a command."""
-    done = subprocess.run(
-        [sys.executable, str(FOLDER / "demo.py"), "--output", str(tmp_path / "out")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setattr(sys, "argv", ["demo", "--output", str(tmp_path / "out")])
+    assert demo.main() == 0
+    said = capsys.readouterr().out
     for name in ("for cortex-m4", "workspace", "instructions  ", "weights  ", "code  ", "next: "):
-        assert name in done.stdout
-    assert "450 of 450 outputs" in done.stdout
+        assert name in said
+    assert "450 of 450 outputs" in said
     config = microtir.CompilationConfig(targets=["c -mcpu=cortex-m4"])
     report = describe(
         microtir.frontend.from_tflite(FOLDER / "digits_int8.tflite").with_configuration(config)
     )
     expected = sum(layer.choice.instructions or 0 for layer in report.layers if layer.choice)
-    assert f" {expected} a run" in done.stdout
-    assert "fit example:digits" in done.stdout.splitlines()[-2]
+    assert f" {expected} a run" in said
+    assert "fit example:digits" in said.splitlines()[-2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +17,7 @@ from microtir.operators.trees.definition import TreeEnsemble
 pytestmark = pytest.mark.tools
 
 
-@pytest.fixture(name="demo")
+@pytest.fixture(name="demo", scope="module")
 def demo_fixture() -> ModuleType:
     """Return the example: its packages take seconds to import, which not every run needs."""
     from examples.wine import demo
@@ -44,12 +43,15 @@ def test_the_board_has_the_labels_of_scikit_learn(demo: ModuleType, tmp_path: Pa
     assert equal == len(trained.inputs) and most < 1e-6
 
 
-def test_the_demonstration_says_what_it_found(demo: ModuleType, tmp_path: Path) -> None:
+def test_the_demonstration_says_what_it_found(
+    demo: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """It ends with the accuracy, the agreement and the next command."""
-    done = subprocess.run(
-        [sys.executable, str(demo.__file__), "--output", str(tmp_path / "out")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "labels as scikit-learn 60 of 60 on this machine" in done.stdout
-    assert "next: microtir profile" in done.stdout
+    monkeypatch.setattr(sys, "argv", ["demo", "--output", str(tmp_path / "out")])
+    assert demo.main() == 0
+    said = capsys.readouterr().out
+    assert "labels as scikit-learn 60 of 60 on this machine" in said
+    assert "next: microtir profile" in said
