@@ -58,12 +58,13 @@ MACHINES = {
     ),
 }  # fmt: skip
 LEVELS = ("-O0", "-O3", "-O2", "-Os")
-# Every machine at two levels that optimise; at the others one of each compiler and width of int.
+# The example at the highest level and the small models at another; the example unoptimised by Clang
+# and with an int of 16 bits.
 # The soak has the example and the small models at every level of every machine.
-EXAMPLE = {"-O3": tuple(MACHINES), "-O0": ("gcc", "clang-native", "arm-none-eabi-gcc", "avr-gcc")}
+EXAMPLE = {"-O3": tuple(MACHINES), "-O0": ("clang-native", "avr-gcc")}
 SMALL_MODELS = {
-    "-O2": tuple(MACHINES),
-    "-Os": ("gcc", "clang-native", "arm-none-eabi-gcc", "avr-gcc"),
+    "-O2": ("gcc", "clang", "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc", "avr-gcc"),
+    "-Os": ("gcc-native", "clang-native", "aarch64-linux-gnu-gcc"),
 }
 
 

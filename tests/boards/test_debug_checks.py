@@ -81,10 +81,10 @@ def test_right_programs_run(board: str, tmp_path: Path) -> None:
 def test_the_workspace_is_watched(index: str, said: str, tmp_path: Path) -> None:
     """A run that writes next to the workspace ends the program, and the message says on which side.
 
-    The same program without checks goes on as if nothing had happened.
+    The same program without checks goes on as if nothing had happened, which one case shows.
     """
     statement = f"((volatile uint8_t *)workspace)[{index}]++;\n    "
-    for is_checked, status in ((True, 98), (False, 0)):
+    for is_checked, status in ((True, 98), (False, 0)) if index == "-1" else ((True, 98),):
         options = ProjectOptions(debug_checks=is_checked, samples=CHECKS.samples)
         folder = tmp_path / str(is_checked)
         artifact = digits(str(load_board(BOARD).target))

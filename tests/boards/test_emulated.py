@@ -104,7 +104,13 @@ def test_both_consoles(name: str, tmp_path: Path) -> None:
     assert "digits sample 0 probabilities = " in outputs[0]
 
 
-@pytest.mark.parametrize("name", ["mps2_an386", "riscv32", "riscv32_zbb", "atmega2560", "host"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("mps2_an386", "riscv32", "atmega2560", "host"),
+        pytest.param("riscv32_zbb", marks=pytest.mark.soak_only),
+    ],
+)
 def test_cmake(name: str, tmp_path: Path) -> None:
     """CMake builds the same program as make."""
     project = generate(

@@ -10,7 +10,6 @@ import microtir
 from microtir import CompilationConfig, Executor
 from microtir.boards import ProjectType, load_board
 from microtir.projects import ProjectOptions, Samples, generate
-from tests.support.board_projects import digits_samples, digits_with
 from tests.support.small_models import (
     module_of,
     quantised_graph,
@@ -24,45 +23,42 @@ EXECUTORS = {
     "debug": Executor("debug", {"link-params": True}),
     "apart": Executor("aot", {"link-params": False}),
     "packed": Executor("aot", {"interface-api": "packed"}),
-    "packed-apart": Executor("aot", {"interface-api": "packed", "link-params": False}),
+    "packed_apart": Executor("aot", {"interface-api": "packed", "link-params": False}),
 }
-CASES = [("host", kind) for kind in EXECUTORS] + [
-    ("mps2_an386", "graph"),
-    ("mps2_an386", "packed-apart"),
-]
 
 
-@pytest.mark.parametrize(("name", "kind"), CASES)
-def test_example_model(name: str, kind: str, tmp_path: Path) -> None:
-    """It computes what it should; weights of a file are linked to the program."""
-    board = load_board(name)
-    config = CompilationConfig(
-        targets=[board.target], executor=EXECUTORS[kind], module_name="digits"
-    )
-    artifact = digits_with(config)
-    options = ProjectOptions(samples={"digits": digits_samples(2)})
-    project = generate(artifact, board, ProjectType.BAREMETAL, tmp_path / "p", options=options)
-    project.build([STRICT])
-    result = project.run(timeout=60)
-    assert (result.status, result.output.count(" equal\n")) == (0, 2), result.output
-    assert any(tmp_path.rglob("digits_parameters.c")) is (artifact.metadata.parameters is not None)
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("host", tuple(EXECUTORS)),
+        ("mps2_an386", ("graph", "packed_apart")),
+        ("atmega2560", ("apart", "packed_apart")),
+    ],
+)
+def test_a_program_has_models_of_all_kinds(
+    name: str, kinds: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Each computes what it should; weights of a file are linked to the program.
 
-
-@pytest.mark.parametrize("interface", ["c", "packed"])
-def test_weights_in_a_file_on_an_avr(interface: str, tmp_path: Path) -> None:
-    """Portable code reads them from RAM, to which start-up code copies the program's bytes."""
-    board = load_board("atmega2560")
-    model = quantised_graph()
-    executor = Executor("aot", {"interface-api": interface, "link-params": False})
-    config = CompilationConfig(targets=[board.target], executor=executor, module_name="net")
+    Portable code of an AVR reads them from RAM, to which start-up code copies the program's bytes.
+    """
+    board, model = load_board(name), quantised_graph()
+    config = CompilationConfig(targets=[board.target])
+    artifacts = [
+        microtir.build(module_of(model), config.with_(executor=EXECUTORS[k], module_name=k))
+        for k in kinds
+    ]
     inputs = sample_inputs(model)
     samples = Samples(
-        {name: values[None] for name, values in inputs.items()},
-        {name: values[None] for name, values in reference_outputs(model, inputs).items()},
+        {key: values[None] for key, values in inputs.items()},
+        {key: values[None] for key, values in reference_outputs(model, inputs).items()},
     )
-    options = ProjectOptions(samples={"net": samples})
-    artifact = microtir.build(module_of(model), config)
-    project = generate(artifact, board, ProjectType.BAREMETAL, tmp_path / "p", options=options)
-    project.build()
+    options = ProjectOptions(samples=dict.fromkeys(kinds, samples))
+    folder = tmp_path / "p"
+    project = generate(artifacts, board, ProjectType.BAREMETAL, folder, options=options)
+    project.build([STRICT])
     result = project.run(timeout=60)
-    assert (result.status, result.output.count(" equal\n")) == (0, 1), result.output
+    assert (result.status, result.output.count(" equal\n")) == (0, len(kinds)), result.output
+    for kind, artifact in zip(kinds, artifacts, strict=True):
+        is_apart = artifact.metadata.parameters is not None
+        assert any(folder.rglob(f"{kind}_parameters.c")) is is_apart

@@ -13,7 +13,7 @@ from microtir.boards import Board, ProjectType, load_board
 from microtir.boards.errors import BoardError, ModelTooLargeError
 from microtir.profiling import profile as profile_on
 from microtir.projects import ProjectOptions, Samples, generate
-from tests.support.board_projects import digits, digits_samples
+from tests.support.board_projects import digits, digits_samples, profiled
 from tests.support.command import Command
 
 RAM_KEYS = ["workspace", "scratch", "io", "state", "data", "stack", "reserve", "total"]
@@ -34,7 +34,7 @@ def test_profile(name: str) -> None:
     """Every figure of the example model is there, and they agree with each other."""
     board = load_board(name)
     artifact = digits(str(board.target))
-    result = profile_on(artifact, board)
+    result = profiled(name)
     data = result.to_dict()
     assert list(data) == KEYS
     assert list(data["ram"]) == RAM_KEYS
@@ -78,10 +78,8 @@ def test_application_does_not_count() -> None:
     """More samples and a larger stack change neither bytes nor instructions of the model."""
     board = load_board("mps2_an386")
     artifact = digits(str(board.target))
-    one, many = digits_samples(1), digits_samples(5)
-    more = ProjectOptions(samples={"digits": many}, stack=8192)
-    first = profile_on(artifact, board, options=ProjectOptions(samples={"digits": one}))
-    assert profile_on(artifact, board, options=more) == first
+    more = ProjectOptions(samples={"digits": digits_samples(5)}, stack=8192)
+    assert profile_on(artifact, board, options=more) == profiled("mps2_an386")
 
 
 def test_board_that_counts_nothing() -> None:
@@ -126,8 +124,7 @@ def test_a_push_stands_beside_the_whole_window(microtir: Command, tmp_path: Path
     """Both are measured; a report takes the figures."""
     path, options = tmp_path / "profile.json", ("--board", "mps2_an386", "--stream-axis", "1")
     result = microtir("profile", "example:digits", *options, "--json", path)
-    board = load_board("mps2_an386")
-    data, alone = json.loads(path.read_text()), profile_on(digits(str(board.target)), board)
+    data, alone = json.loads(path.read_text()), profiled("mps2_an386")
     assert list(data) == [*KEYS, "whole"]
     assert data["whole"]["instructions"] == alone.instructions
     share = data["instructions"] / alone.instructions
@@ -141,9 +138,8 @@ def test_samples_decide_what_runs() -> None:
     """The inference that is measured is that of the first sample."""
     board = load_board("riscv32")
     artifact = digits(str(board.target))
-    sample = digits_samples(1)
-    flat = {"image": np.full_like(sample.inputs["image"], -128)}
+    flat = {"image": np.full_like(digits_samples(1).inputs["image"], -128)}
     zeros = profile_on(artifact, board, options=ProjectOptions(samples={"digits": Samples(flat)}))
-    image = profile_on(artifact, board, options=ProjectOptions(samples={"digits": sample}))
+    image = profiled("riscv32")
     assert zeros.instructions != image.instructions
     assert zeros.code == image.code

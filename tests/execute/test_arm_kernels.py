@@ -283,7 +283,7 @@ def forcing(core: Core, kernel: str, folder: Path) -> Iterator[tuple[DspCase, Co
         # By number: names of kernels and of fresh seeds are too long together.
         name = f"{case.name}_{list(core.forced).index(kernel)}"
         config = TARGETS[kernel].with_(module_name=name, optimize=Optimize.SPEED)
-        yield case, forced(config, operator.node, kernel, folder)
+        yield case, forced(config, [operator.node], kernel, folder)
 
 
 @pytest.fixture(scope="module", params=CORES)

@@ -109,7 +109,7 @@ def tiles(folder: Path) -> Iterator[tuple[DspCase, CompilationConfig]]:
             named = config.with_(
                 module_name=f"{case.name}_{number}_blocked", optimize=Optimize.SPEED
             )
-            yield case, forced(named, operator.node, kernel, folder)
+            yield case, forced(named, [operator.node], kernel, folder)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ import numpy as np
 
 import microtir
 from microtir.artifact import Artifact
-from microtir.boards import Label, ProjectType, all_boards
+from microtir.boards import Label, ProjectType, all_boards, load_board
+from microtir.profiling import Profile, profile
 from microtir.projects import Project, Samples
 from microtir.projects.project import ProjectLayer, ProjectModel
 from microtir.support import resources
@@ -23,6 +24,13 @@ def digits(target: str, module_name: str = "digits", *, workspace_io: bool = Fal
     config = microtir.CompilationConfig.from_target(microtir.Target(target))
     config = config.with_(pass_config={"memory.use_workspace_io": workspace_io})
     return digits_with(config.with_(module_name=module_name))
+
+
+@cache
+def profiled(board: str) -> Profile:
+    """Measure the example model on a board."""
+    described = load_board(board)
+    return profile(digits(str(described.target)), described)
 
 
 def digits_with(config: microtir.CompilationConfig) -> Artifact:
