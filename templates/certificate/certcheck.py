@@ -974,7 +974,8 @@ class Machine:
     ) -> None:
         """Note that bytes are read, or may or must be written; those of a mask from an offset on."""
         low, high = self.bounds(offset)
-        if offset.low != offset.high:
+        is_exact = offset.low == offset.high
+        if not is_exact:
             if offset.pure:
                 raise self.split(
                     offset.pure, Refusal("access", where, "an index is not understood")
@@ -983,8 +984,6 @@ class Machine:
                 spread(mask, 1, offset.high - offset.low + 1),
                 offset._replace(high=offset.low),
             )
-            if what == "must":
-                return
             low, high = self.bounds(offset)
         end = high + mask.bit_length()
         if self.quiet and not (low >= 0 and end <= (memory.size or LARGEST)):
@@ -995,12 +994,15 @@ class Machine:
         if self.quiet:
             return
         if self.entry is not None and len(self.frames) == 1 and self.depth == 1:
-            self.entry.touch(what, memory, view, mask << low, where)
+            if is_exact or what != "must":
+                self.entry.touch(what, memory, view, mask << low, where)
             return
         if not self.passing and what != "may":
             base = self.bases.get(view, 0)
             buffer = memory.name if view is None else view
             self.note(buffer, what, where, low - base, end - base, what == "must")
+        if what == "must" and not is_exact:
+            return
         coefficients = tuple(sorted((s, abs(c)) for s, c in offset.terms.items()))
         view = self.alike.get(view, view)
         self.add(what, memory, view, coefficients, mask << low, where)

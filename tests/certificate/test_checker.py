@@ -218,6 +218,24 @@ def test_indices_are_compared_as_sums(one: str, other: str, is_equal: bool) -> N
     assert (_form(one) == _form(other)) == is_equal
 
 
+def test_a_write_that_rests_on_data_reaches_all_that_it_may() -> None:
+    """The row is a number in memory: the claim has every row, although none is surely written."""
+    text = "void f(const uint8_t *number, int8_t *y) { y[(number[0] & 3) * 2 + 1] = 1; }"
+    tokens = [CHECKER["Token"](m[0], "a.c:1:1") for m in CHECKER["TOKEN"].finditer(text)]
+    parser = CHECKER["Parser"](tokens)
+    parser.program()
+    machine = CHECKER["Machine"](parser, {})
+    env = {
+        name: CHECKER["Pointer"](CHECKER["Memory"](name, size, kind), CHECKER["START"], kind)
+        for name, kind, size in (("number", "uint8_t", 1), ("y", "int8_t", 8))
+    }
+    machine.value(("call", "a.c:1:1", "f", [("name", "", "number"), ("name", "", "y")]), env)
+    written = [
+        ends for (_, view, kind, _), ends in machine.sites.items() if (view, kind) == (1, "must")
+    ]
+    assert written == [(1, 8)]
+
+
 def _swapped(text: str) -> str:
     """Append the newest rows before the kept ones move; the calls have the same names."""
     keep, assign = re.findall(r"    model_layer04_(?:keep_rows|assign)\([^;]*;\n", text)
