@@ -108,6 +108,7 @@ find_missing() {
     command -v clang-tidy >/dev/null || missing+=(clang-tidy)
     command -v git >/dev/null || missing+=(git)
     command -v cppcheck >/dev/null || missing+=(cppcheck)
+    command -v ccache >/dev/null || missing+=(ccache)
     command -v frama-c >/dev/null || missing+=(frama-c-base)
     builds arm-none-eabi-gcc --specs=nosys.specs -xc ||
       missing+=(gcc-arm-none-eabi libnewlib-arm-none-eabi)

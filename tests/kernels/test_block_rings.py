@@ -31,7 +31,7 @@ from tests.support.kernel_cases import (
     planned,
 )
 
-RINGS = 12  # layers of each kernel
+RINGS = 8  # layers of each kernel
 
 
 def scratch(function: PrimFunc) -> list[Array]:

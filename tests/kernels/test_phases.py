@@ -64,7 +64,7 @@ def test_phases_equal_the_reference(kernel: str, config: CompilationConfig) -> N
         case = transposed(seed)
         return in_int16(seed, case) if "s16" in kernel else case
 
-    layers = list(computed(make, kernel, config, 40))
+    layers = list(computed(make, kernel, config, 24))
     assert sum(layer.output.shape[-1] < 4 for layer in layers) > 1
     assert sum(bool(phases_of_rows(layer)) for layer in layers) > 3
 

@@ -318,7 +318,7 @@ def examine(layer: Layer, images: int = 1) -> bool:
 def test_kernels_around_register_blocks(kernel: str) -> None:
     """The distance is safe, rounded up, too, and one byte less is not; whatever the calls are."""
     partly = 0
-    for number, (_, operator) in enumerate(found(kernel, 9)):
+    for number, (_, operator) in enumerate(found(kernel, 6)):
         layer = Layer(emitted(operator, {}), row_calls(operator, number % 3))
         partly += examine(layer, images_of(operator))
     assert partly

@@ -211,6 +211,7 @@ def test_golden_outputs_are_of_tflm(
     """tflite-micro gives the golden outputs again; it refuses hybrid models."""
     model = compiled(name)
     data = (models_dir / f"{name}.tflite").read_bytes()
-    found = expected_outputs(Oracle.TFLM, model.graph, data, model.inputs)
-    for got, expected in zip(found.values, model.expected.values, strict=True):
+    given = replace(model.inputs, values=model.inputs.values[:2])
+    found = expected_outputs(Oracle.TFLM, model.graph, data, given)
+    for got, expected in zip(found.values, model.expected.values[:2], strict=True):
         assert all(np.array_equal(got[output], expected[output]) for output in expected)
