@@ -240,11 +240,11 @@ MUTANTS = {
         "places[1:]", "places[1:-1]",
     ),
     "sums of more than 256 elements lose those that are left": Mutant(
-        "dsp", ("reduced",), f"{_DSP}/reduce_columns.j2",
+        "dsp", ("reduced_int8",), f"{_DSP}/reduce_columns.j2",
         "{% if last.is_there %}", "{% if false %}",
     ),
     "the last lines of a mean are those before": Mutant(
-        "mve", ("reduced",), f"{_MVE}/reduce_rows.j2", "subeq r0, r0, r7", "subeq r0, r0, #0",
+        "mve", ("reduced_int8",), f"{_MVE}/reduce_rows.j2", "subeq r0, r0, r7", "subeq r0, r0, #0",
     ),
     "the end of a clamp of floats is chosen where results are beyond it": Mutant(
         "dsp", ("f32_add", "f32_clamp"), f"{_DSP}/lanes_f32.j2",
