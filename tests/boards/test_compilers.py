@@ -58,8 +58,8 @@ MACHINES = {
     ),
 }  # fmt: skip
 LEVELS = ("-O0", "-O3", "-O2", "-Os")
-# The example at the highest level and the small models at another; the example unoptimised by Clang
-# and with an int of 16 bits.
+# Every machine compiles the example at -O3, and the small models at -O2 or at -Os.  Clang, and the
+# compiler whose int has 16 bits, also compile the example without optimisation.
 # The soak has the example and the small models at every level of every machine.
 EXAMPLE = {"-O3": tuple(MACHINES), "-O0": ("clang-native", "avr-gcc")}
 SMALL_MODELS = {
