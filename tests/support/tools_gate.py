@@ -98,10 +98,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         needs_none = folder_of(item.nodeid) and item.get_closest_marker("tools") is None
         (kept if needs_none else others).append(item)
-    drawn = every_third(item.nodeid for item in kept)
-    others += (item for item in kept if item.nodeid not in drawn)
+    # Another gate asks for a test of every model.
+    drawn = every_third(item.nodeid for item in kept if item.get_closest_marker("model") is None)
+    items[:] = []
+    for item in kept:
+        is_drawn = item.nodeid in drawn or item.get_closest_marker("model")
+        (items if is_drawn else others).append(item)
     config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in kept if item.nodeid in drawn]
     draw_fewer({function for item in items if (function := getattr(item, "function", None))})
 
 
