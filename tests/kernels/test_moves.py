@@ -13,7 +13,7 @@ from microtir.kernels.table import KERNELS, kernels_of
 from microtir.memory.footprint import Footprints
 from microtir.operators.movement.definition import Concatenation, Transpose
 from microtir.operators.resize.definition import ResizeNearestNeighbor
-from microtir.plan.ir import Layout, PlannedOperator
+from microtir.plan.ir import IN_ONE_CALL, Layout, PlannedOperator
 from microtir.rewrite.reference.evaluate import evaluate
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
@@ -88,6 +88,17 @@ def test_constants_stand_beside_activations(name: str) -> None:
     x, known = tensor("x", (1, 2, 2, 3), DType.INT8, quant(0.1)), constant("c", values, quant(0.1))
     y = tensor("y", (1, 2, 2, 9), DType.INT8, quant(0.1))
     assert check(node(Concatenation(3), [x, known, x], [y]), name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_axis_has_many_short_runs(name: str) -> None:
+    """More runs than an addition has as its constant: of these only steps are added."""
+    shape = 1, 1, 5000, 3
+    x, y = tensor("x", shape, DType.INT8), tensor("y", (1, 1, 3, 5000), DType.INT8)
+    layer = node(Transpose((0, 1, 3, 2)), [x], y)
+    assert check(layer, name)
+    costs = {k.name: k.candidate(layer).cost(IN_ONE_CALL) for k in kernels_of(layer)}
+    assert costs["runs_dsp"].instructions < 2.1 * 15_000  # 2.06 an element on QEMU
 
 
 @pytest.mark.parametrize("name", NAMES)

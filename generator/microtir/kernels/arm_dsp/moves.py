@@ -18,6 +18,7 @@ _REGISTERS = ("r3", "ip")
 _TURN = 64  # bytes that a turn of the loop moves at most, or those of one run
 _LARGEST_RUN = 128  # bytes: longer ones are copied by a loop of their own
 _LARGEST_STEP = 0xFFF  # bytes: what ADDW takes
+_MOST_RUNS = 0xFFFF  # what MOVW takes
 
 
 class MovesByWords(MovesByCalls):
@@ -28,7 +29,7 @@ class MovesByWords(MovesByCalls):
 
     def can_have(self, axis: Axis, run: int, dtype: DType) -> bool:
         steps = axis.source * dtype.bytes, axis.target * dtype.bytes
-        is_near = min(steps) >= 0 and max(*steps, axis.extent) <= _LARGEST_STEP
+        is_near = min(steps) >= 0 and max(steps) <= _LARGEST_STEP and axis.extent <= _MOST_RUNS
         return run * dtype.bytes <= _LARGEST_RUN and is_near
 
     def mover(self, axis: Axis, run: int, dtype: DType) -> Mover:
