@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -43,10 +44,12 @@ class Machine:
         shutil.copy(ROOT / "scripts" / "setup.sh", self.root / "scripts")
         for tool in TOOLS:
             (self.bin / tool).symlink_to(shutil.which(tool) or tool)
+        # ccache would look for the compiler on this PATH.
+        gcc = shutil.which("gcc", path=os.environ.get("CCACHE_PATH")) or "gcc"
         own = subprocess.run(
-            ["gcc", "-print-file-name=include"], capture_output=True, text=True, check=True
+            [gcc, "-print-file-name=include"], capture_output=True, text=True, check=True
         ).stdout.strip()
-        self.add("gcc", WITHOUT_HEADERS.format(gcc=shutil.which("gcc"), own=own))
+        self.add("gcc", WITHOUT_HEADERS.format(gcc=gcc, own=own))
         self.add("python3", PYTHON.format(home="own"))
         self.add("sudo", '#!/bin/bash\nshift\nexec "$@"\n')
 
