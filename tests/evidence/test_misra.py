@@ -11,38 +11,13 @@ import pytest
 
 from microtir import build
 from microtir.artifact import Artifact, SourceFile
-from microtir.config import CompilationConfig, Target
+from microtir.config import Target
 from microtir.evidence.misra import RUNTIME, Finding, deviations, findings, misra_part
-from microtir.frontend import from_onnx, from_tflite
 from microtir.module.ir_module import IRModule
-from microtir.support.resources import example
+from tests.support.models_of_kinds import MARKS, MODELS, digits, of_file
 from tests.support.small_models import quantised_graph
 
 pytestmark = pytest.mark.tools
-
-# int8, floats, hybrid, 16x8, an LSTM with a state, uint8 and ONNX, a loop, a branch, activations.
-MODELS = (
-    "ad01_float.tflite",
-    "kws_hybrid.tflite",
-    "exported/conv1d_global_max_16x8.tflite",
-    "exported/lstm_fused_int8.tflite",
-    "exported/mobilenet_ort_qop_u8.onnx",
-    "exported/gru_while_float32.tflite",
-    "exported/control_if_float32.tflite",
-    "exported/autoencoder_transpose_int8.tflite",
-    "exported/act_gelu_swish_mish_float32.tflite",
-)
-_NAMES = tuple(name.rpartition(".")[0] for name in MODELS)
-
-
-def _of_file(path: Path) -> Artifact:
-    read = from_onnx if path.suffix == ".onnx" else from_tflite
-    return build(read(path), Target("c"))
-
-
-def _digits(target: str, executor: str = "aot") -> Artifact:
-    config = CompilationConfig.from_target(Target(target)).with_(executor=executor)
-    return build(from_tflite(example("digits/digits_int8.tflite")), config)
 
 
 @cache
@@ -62,24 +37,24 @@ def test_all_that_is_found_has_a_reason() -> None:
     """Layers of integers for any CPU, and for one with kernels of its own."""
     _, places = _small()
     assert places and all(one.rule in deviations(one.file) for one in places)
-    assert _unreasoned(_digits("cortex-m4")) == []
+    assert _unreasoned(digits("cortex-m4")) == []
 
 
 @pytest.mark.model("exported/control_if_float32", "exported/lstm_fused_int8")
 @pytest.mark.parametrize("name", ["control_if_float32", "lstm_fused_int8"])
 def test_what_is_found_in_models_has_a_reason(name: str, models_dir: Path) -> None:
     """Floats with branches, and integers with a state."""
-    assert _unreasoned(_of_file(models_dir / "exported" / f"{name}.tflite")) == []
+    assert _unreasoned(of_file(models_dir / "exported" / f"{name}.tflite")) == []
 
 
 @pytest.mark.soak_only
-@pytest.mark.model(*_NAMES)
+@pytest.mark.model(*MARKS)
 def test_ten_models_need_each_deviation(models_dir: Path) -> None:
     """No rule is violated without a reason, and no reason is listed in vain."""
 
     def artifacts() -> Iterator[Artifact]:
-        yield _digits("c", "graph")
-        yield from (_of_file(models_dir / name) for name in MODELS)
+        yield digits("c", "graph")
+        yield from (of_file(models_dir / name) for name in MODELS)
 
     places = [one for artifact in artifacts() for one in findings(artifact, "cppcheck")]
     generated = {one.rule for one in places if not one.file.startswith(RUNTIME)}
