@@ -87,14 +87,22 @@ int main(void)
     printf(" %d", (int)net_state_save(&other, saved));
     printf(" %d", (int)net_state_reset(&other));
     printf(" %d", (int)net_run(&inputs, &outputs, &other, workspace));
-    printf(" %d\\n", (int)net_check_weights());
+    printf(" %d", (int)net_check_weights());
+    int refused = 0;
+    for (unsigned bit = 0; bit < 8u * sizeof saved; bit++) {
+        saved[bit / 8u] ^= (uint8_t)(1u << bit % 8u);
+        refused += net_state_restore(&state, saved, sizeof saved) == NET_ERROR_STATE;
+        saved[bit / 8u] ^= (uint8_t)(1u << bit % 8u);
+    }
+    printf(" %d", refused - 8 * (int)sizeof saved);
+    printf(" %d\\n", (int)net_run(&inputs, &outputs, &state, workspace));
     return 0;
 }
 """
 
 
 def test_a_state_is_saved_restored_and_refused(tmp_path: Path) -> None:
-    """A state that was restored runs on; a damaged one is neither run nor saved."""
+    """A state that was restored runs on; a damaged one is neither run, saved nor restored."""
     artifact = built(from_tflite(running_sum(np.ones((1, 2), np.float32))), FaultChecks.START)
     for file in artifact.sources:
         (tmp_path / file.path).write_text(file.text)
@@ -104,4 +112,4 @@ def test_a_state_is_saved_restored_and_refused(tmp_path: Path) -> None:
     subprocess.run(command, check=True, timeout=60)
     program = [str(tmp_path / "program")]
     said = subprocess.run(program, check=True, capture_output=True, text=True, timeout=60).stdout
-    assert said.split() == ["0", "0", "0", "-8", "-8", "0", "0", "0"]
+    assert said.split() == ["0", "0", "0", "-8", "-8", "0", "0", "0", "0", "0"]

@@ -80,8 +80,9 @@ class StateData:
     """The struct of what a model keeps from one run to the next, in bytes.
 
     It is saved as `saved_size` bytes: two numbers of 32 bits, the version of this form and the
-    `identity` of the model, then the values of the members without gaps.  Only a model of the same
-    identity takes them back.
+    `identity` of the model, then the values of the members without gaps.  With the option
+    `fault_checks` the version is another, and the identity is combined with a checksum of the
+    values.  Only a model of the same identity takes them back.
     """
 
     size: typed.Size

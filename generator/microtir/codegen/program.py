@@ -30,12 +30,13 @@ EXTERN_STATUS = "ERROR_EXTERN"
 """End of the macro of the status of a program in which an extern failed."""
 
 STATE_STATUS = "ERROR_STATE"
+"""End of the macro of the status of a program that was given another model's state, or none."""
 
 WEIGHTS_STATUS = "ERROR_WEIGHTS"
+"""End of the macro of the status of a program whose weights are damaged."""
 
-CHECK_FUNCTIONS = ("check_weights", "checksum", "is_damaged", "state_sum")
+CHECK_FUNCTIONS = ("check_weights", "checksum", "is_damaged", "saved_sum", "state_sum")
 """Names of the functions that notice damaged memory, after that of the program."""
-"""End of the macro of the status of a program that was given another model's state, or none."""
 
 PARAMETERS_STATUS = "ERROR_PARAMETERS"
 """End of the macro of the status of a program that was given other parameters than its own."""

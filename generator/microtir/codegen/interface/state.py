@@ -20,11 +20,11 @@ from microtir.support.arrays import Array
 from microtir.support.encoding import c_comment
 from microtir.tir.memory_plan import STATE_IDENTITY_BYTES, StateLayout
 
-_VERSION = 1
-"""Version of the format in which the bytes of a state are saved."""
+_VERSION, _VERSION_WITH_SUM = 1, 2
+"""Versions of the format in which the bytes of a state are saved."""
 
 HEADER_BYTES = 8
-"""Version and identity, before the values that are saved."""
+"""Version and identity before the values that are saved; the latter may be combined with a sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,8 @@ def parts(draft: Draft) -> Iterator[Part]:
         "state.c.j2",
         members=_members(program),
         identity=identity(program),
-        version=_VERSION,
+        version=_VERSION_WITH_SUM if has_checks(program) else _VERSION,
+        header_bytes=HEADER_BYTES,
         whole=state_identity(program, identity(program)),
         sums=has_checks(program),
         status=STATE_STATUS,
