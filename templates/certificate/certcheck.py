@@ -2115,6 +2115,35 @@ def checked(value: Any, shape: Any, place: str) -> None:
         raise BadInput(f"{place[:-1]} of the certificate has another type")
 
 
+def matched(ranges: list[Any], claims: list[Any]) -> dict[int, int]:
+    """Return of each range a claim of its own that holds it, for as many ranges as can have one.
+
+    The others move by the shortest chain of changes (Berge's augmenting paths).
+    """
+    claim_of: dict[int, int] = {}
+    range_of: dict[int, int] = {}
+    for first in range(len(ranges)):
+        reached: dict[int, int] = {}
+        queue = [first]
+        for one in queue:
+            low, high = ranges[one]
+            for place, claim in enumerate(claims):
+                if place not in reached and claim[0] <= low and high <= claim[1]:
+                    reached[place] = one
+                    if place in range_of:
+                        queue.append(range_of[place])
+                        continue
+                    end: int | None = place
+                    while end is not None:
+                        moved = reached[end]
+                        before = claim_of.get(moved)
+                        claim_of[moved], range_of[end] = end, moved
+                        end = before
+                    queue.clear()
+                    break
+    return claim_of
+
+
 def is_one_of_each(mask: int) -> bool:
     """Return whether bytes are a column of a table: one word in each of four rows that follow."""
     words = [i for i in range(0, mask.bit_length(), 4) if mask >> i & 15 == 15]
@@ -2520,7 +2549,7 @@ class Check:
         return machine.numbers.get(name, limits) != limits
 
     def contained(self, name: str, told: Any, seen: Any, loose: set[str], machine: Any) -> Any:
-        """Count ranges as claims that they lie in: the least of those that have room.
+        """Count ranges as claims that they lie in, each as one, and the least where it can.
 
         Only those of places whose claims may be wider; the others equal their claims.
         """
@@ -2535,12 +2564,14 @@ class Check:
                     pending.append((bounds[1] - bounds[0], bounds, where))
                 else:
                     placed.setdefault(bounds, []).append(where)
-        for _, bounds, where in sorted(pending):
-            fits = [c for c, n in told.items() if n > len(placed.get(c, ()))
-                    and c[0] <= bounds[0] and bounds[1] <= c[1]]  # fmt: skip
-            placed.setdefault(min(fits, key=lambda c: c[1] - c[0], default=bounds), []).append(
-                where
-            )
+        pending.sort()
+        free = [c for c, n in told.items()
+                for _ in range(min(n - len(placed.get(c, ())), len(pending)))]  # fmt: skip
+        free.sort(key=lambda c: c[1] - c[0])
+        claim_of = matched([bounds for _, bounds, _ in pending], free)
+        for index, (_, bounds, where) in enumerate(pending):
+            claim = free[claim_of[index]] if index in claim_of else bounds
+            placed.setdefault(claim, []).append(where)
         return placed
 
     def vectors(self, compiler: str) -> None:

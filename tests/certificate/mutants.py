@@ -1,8 +1,9 @@
 """Plausible certificates for wrong programs: one thing is changed, and all digests are made anew.
 
-    python -m tests.certificate.mutants 5000 ["c -mcpu=cortex-m4"|digits]
+    python -m tests.certificate.mutants 5000 [PROGRAM ...]
 
-It prints how many mutants each part of the checker noticed, and those that were accepted.
+It takes as many of each program, no change twice, and prints how many mutants each part of the
+checker noticed, and those that were accepted, with what their test vectors say of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,6 @@ from tests.support.small_models import products_graph, quantised_graph
 
 CHECKER = runpy.run_path(str(checker_path()))
 Files = dict[str, str]
-ARM = "c -mcpu=cortex-m4"
 
 
 @dataclass(frozen=True)
@@ -45,33 +46,38 @@ class Mutant:
     facts: dict[str, Any]
 
 
-def program(target: str = "c") -> tuple[Files, dict[str, Any]]:
-    """Return generated files and the certificate of a convolution and a dense layer.
+def _digits() -> IRModule:
+    return from_tflite(example("digits/digits_int8.tflite"))
 
-    Those of two products of matrices for another target than plain C, of the example for "digits".
-    """
-    texts = dict(_texts(target))
+
+def _streaming() -> IRModule:
+    shape = Shape(3, 8, (5, 8), (((5,), 8), ((2, 3), 12)), 4)
+    return from_tflite(wake_word(Order.APPEND_DROP, shape))
+
+
+# Models and their targets; "streaming" has states, rings of frames.
+PROGRAMS: dict[str, tuple[Callable[[], IRModule], str]] = {
+    "layers": (lambda: IRModule(graph=quantised_graph()), "c"),
+    "products": (lambda: IRModule(graph=products_graph()), "c -mcpu=cortex-m4"),
+    "digits": (_digits, "c"),
+    "digits_m4": (_digits, "c -mcpu=cortex-m4"),
+    "digits_m55": (_digits, "c -mcpu=cortex-m55"),
+    "streaming": (_streaming, "c"),
+}
+
+
+def program(name: str = "layers") -> tuple[Files, dict[str, Any]]:
+    """Return generated files and the certificate of a program, to be changed at will."""
+    texts = dict(_texts(name))
     facts = json.loads(texts.popitem()[1])
     return {name: texts[name] for name in texts if name.endswith((".c", ".h"))}, facts
 
 
-def streaming() -> tuple[Files, dict[str, Any]]:
-    """Return generated files and the certificate of a model with states, rings of frames."""
-    shape = Shape(3, 8, (5, 8), (((5,), 8), ((2, 3), 12)), 4)
-    model = from_tflite(wake_word(Order.APPEND_DROP, shape))
-    artifact = certified(build(model, Target("c")))
-    texts = {file.path: file.text for file in artifact.sources}
-    facts = json.loads(texts[certificate_file(artifact)])
-    return {name: texts[name] for name in texts if name.endswith((".c", ".h"))}, facts
-
-
 @cache
-def _texts(target: str) -> tuple[tuple[str, str], ...]:
-    if target == "digits":
-        module, target = from_tflite(example("digits/digits_int8.tflite")), ARM
-    else:
-        module = IRModule(graph=quantised_graph() if target == "c" else products_graph())
-    artifact = certified(build(module, Target(target)))
+def _texts(name: str) -> tuple[tuple[str, str], ...]:
+    model, target = PROGRAMS[name]
+    artifact = certified(build(model(), Target(target)))
+    assert artifact.sources[-1].path == certificate_file(artifact)
     return tuple((file.path, file.text) for file in artifact.sources)
 
 
@@ -96,15 +102,25 @@ def verdict(
 
 
 def mutants(files: Files, facts: dict[str, Any], seed: int) -> Iterator[Mutant]:
-    """Yield mutants without end."""
+    """Yield mutants, none of them twice, until a thousand draws have brought no other."""
     rng = random.Random(seed)
     kinds = sorted(KINDS)
-    while True:
+    seen = {_digest(files, facts)}
+    draws = 0
+    while draws < 1000:
+        draws += 1
         kind = rng.choice(kinds)
         changed, claims = dict(files), json.loads(json.dumps(facts))
         what = KINDS[kind](rng, changed, claims)
-        if what:
+        digest = _digest(changed, claims)
+        if what and digest not in seen:
+            seen.add(digest)
+            draws = 0
             yield Mutant(kind, what, changed, claims)
+
+
+def _digest(files: Files, facts: dict[str, Any]) -> bytes:
+    return hashlib.sha256(json.dumps([files, facts]).encode()).digest()
 
 
 def _source(files: Files) -> str:
@@ -250,15 +266,15 @@ KINDS: dict[str, Callable[[random.Random, Files, dict[str, Any]], str]] = {
 
 
 def tried(
-    count: int, seed: int = 1, target: str = "c"
+    count: int, name: str = "layers", seed: int = 1
 ) -> tuple[Counter[tuple[str, str]], list[Mutant]]:
     """Return how often which part noticed which kind of mutant, and those that none noticed."""
-    files, facts = program(target)
+    files, facts = program(name)
     noticed: Counter[tuple[str, str]] = Counter()
     accepted = []
     with tempfile.TemporaryDirectory() as folder:
         assert verdict(files, facts, Path(folder)) == []
-        for mutant, _ in zip(mutants(files, facts, seed), range(count), strict=False):
+        for mutant in islice(mutants(files, facts, seed), count):
             parts = verdict(mutant.files, mutant.facts, Path(folder))
             noticed[mutant.kind, parts[0] if parts else "nobody"] += 1
             if not parts:
@@ -266,13 +282,25 @@ def tried(
     return noticed, accepted
 
 
-def main(count: int, target: str = "c") -> int:
-    """Print what noticed how many mutants; return 1 if one was accepted."""
-    noticed, accepted = tried(count, target=target)
-    lines = [f"{kind:14} {part:10} {n:6}" for (kind, part), n in sorted(noticed.items())]
-    lines += [f"accepted: {mutant.kind}: {mutant.what}" for mutant in accepted]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 1 if accepted else 0
+def _said(mutant: Mutant) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        parts = verdict(mutant.files, mutant.facts, Path(folder), "gcc")
+    return "noticed by test vectors" if parts else "with equal outputs"
+
+
+def main(count: int, *names: str) -> int:
+    """Print what noticed how many mutants of each program; return 1 if one was accepted."""
+    chosen = names or tuple(PROGRAMS)
+    is_accepted = False
+    for name in chosen:
+        noticed, accepted = tried(count // len(chosen), name)
+        lines = [f"{name}: {noticed.total()} mutants"]
+        lines += [f"{kind:14} {part:10} {n:6}" for (kind, part), n in sorted(noticed.items())]
+        lines += [f"accepted, {_said(mutant)}: {mutant.kind}: {mutant.what}" for mutant in accepted]
+        sys.stdout.write("\n".join(lines) + "\n")
+        sys.stdout.flush()
+        is_accepted |= bool(accepted)
+    return int(is_accepted)
 
 
 if __name__ == "__main__":

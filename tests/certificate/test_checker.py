@@ -16,7 +16,7 @@ import pytest
 
 from microtir.certificate import checker_path
 from microtir.support.resources import example
-from tests.certificate.mutants import ARM, CHECKER, program, streaming, tried, verdict
+from tests.certificate.mutants import CHECKER, PROGRAMS, program, tried, verdict
 from tests.support.command import Command
 
 
@@ -68,9 +68,9 @@ def test_changed_bytes_are_noticed_by_digests(digits: Path, microtir: Command) -
         path.write_bytes(content)
 
 
-@pytest.mark.parametrize(("target", "count"), [("c", 300), (ARM, 20)])
+@pytest.mark.parametrize(("name", "count"), [("layers", 300), ("products", 20)])
 def test_wrong_programs_with_plausible_certificates_are_refused(
-    tmp_path: Path, target: str, count: int
+    tmp_path: Path, name: str, count: int
 ) -> None:
     """Of all mutants with digests of their own the accepted ones compute the same bits.
 
@@ -79,14 +79,14 @@ def test_wrong_programs_with_plausible_certificates_are_refused(
     zeros that nothing reads to weights for assembly, or a sum fits the narrower type, too.  Vectors
     alone notice what is wrong in a function whose arithmetic the certificate names as trusted.
     """
-    noticed, accepted = tried(count, target=target)
+    noticed, accepted = tried(count, name)
     assert noticed.total() == count
     assert {part for _, part in noticed} >= {"access", "order", "placement", "range"}
     for mutant in accepted:
-        is_claim = mutant.kind == "bound" and mutant.files == program(target)[0]
+        is_claim = mutant.kind == "bound" and mutant.files == program(name)[0]
         is_moved = mutant.kind == "offset" and mutant.what.endswith("both")
-        is_filled = mutant.kind == "array size" and target == ARM
-        is_sum = mutant.kind == "accumulator" and target == ARM
+        is_filled = mutant.kind == "array size" and name == "products"
+        is_sum = mutant.kind == "accumulator" and name == "products"
         assert is_claim or is_moved or is_filled or is_sum, mutant.what
         is_trusted = is_sum and mutant.what.split()[-1] in mutant.facts["trusted_arithmetic"]
         parts = verdict(mutant.files, mutant.facts, tmp_path, "gcc")
@@ -114,7 +114,7 @@ def test_wrong_programs_with_plausible_certificates_are_refused(
 )
 def test_wrong_twins_of_assembly_are_refused(tmp_path: Path, old: str, new: str, part: str) -> None:
     """The C beside assembly is changed, and the certificate is as it was."""
-    assert part in _changed(tmp_path, ARM, old, new)
+    assert part in _changed(tmp_path, "products", old, new)
 
 
 @pytest.mark.parametrize(
@@ -130,15 +130,33 @@ def test_wrong_twins_of_assembly_are_refused(tmp_path: Path, old: str, new: str,
 )
 def test_wrong_layers_are_refused(tmp_path: Path, old: str, new: str, part: str) -> None:
     """The C of a layer of the example is changed, and the certificate is as it was."""
-    assert part in _changed(tmp_path, "digits", old, new)
+    assert part in _changed(tmp_path, "digits_m4", old, new)
 
 
-def _changed(folder: Path, target: str, old: str, new: str) -> list[str]:
-    files, facts = program(target)
-    name = next(name for name in files if name.endswith(".c") and "_weights" not in name)
-    changed, count = re.subn(old, new, files[name])
+def _changed(folder: Path, name: str, old: str, new: str) -> list[str]:
+    files, facts = program(name)
+    source = next(path for path in files if path.endswith(".c") and "_weights" not in path)
+    changed, count = re.subn(old, new, files[source])
     assert count
-    return verdict({**files, name: changed}, facts, folder)
+    return verdict({**files, source: changed}, facts, folder)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_right_programs_are_proven(tmp_path: Path, name: str) -> None:
+    """Also where several claims hold a range, and not each choice leaves one to every range."""
+    assert verdict(*program(name), tmp_path) == []
+
+
+def test_ranges_share_claims_out() -> None:
+    """A range gives up the least claim that holds it for one that no other claim holds."""
+    assert CHECKER["matched"]([(1, 2), (0, 3)], [(0, 3), (0, 9)]) == {0: 0, 1: 1}
+    assert CHECKER["matched"]([(1, 2), (0, 3), (3, 9)], [(0, 3), (0, 4), (1, 9)]) == {
+        0: 0,
+        1: 1,
+        2: 2,
+    }
+    assert CHECKER["matched"]([(1, 2), (2, 2)], [(1, 2)]) == {0: 0}
+    assert CHECKER["matched"]([(2, 2), (1, 3)], [(1, 3), (0, 2)]) == {0: 1, 1: 0}
 
 
 @pytest.mark.parametrize(
@@ -155,7 +173,7 @@ def test_words_that_only_assembly_reads(unread: list[int], is_one_of_each: bool)
 
 def test_buffers_of_assembly_begin_at_words(tmp_path: Path) -> None:
     """A buffer of bytes moves to free ones in C and certificate alike, but not by a word."""
-    files, facts = program("digits")
+    files, facts = program("digits_m4")
     buffer = next(b for b in facts["buffers"] if b["name"] == "layer01_depthwise_conv_2d_scratch")
     name = next(name for name in files if name.endswith(".c") and "_weights" not in name)
     old = buffer["offset"]
@@ -168,7 +186,7 @@ def test_buffers_of_assembly_begin_at_words(tmp_path: Path) -> None:
 def test_claims_of_local_arrays_are_compared(tmp_path: Path) -> None:
     """The C is as it was, and a claim of a local array is wider, missing or of a larger array."""
     for change in ({"greatest": 3}, {"times": 2}, {"greatest": 4}, {"buffer": "higher"}):
-        files, facts = program(ARM)
+        files, facts = program("products")
         function = next(f for f in facts["functions"] if "_gemm2_" in f["name"])
         claim = next(a for a in function["accesses"] if (a["buffer"], a["least"]) == ("high", 0))
         claim.update(change)
@@ -183,7 +201,7 @@ def test_claims_of_local_arrays_are_compared(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_claims_of_arrays_of_any_size_are_compared(tmp_path: Path, change: dict[str, Any]) -> None:
     """The C is as it was, and the index of a read of weights is another in the certificate."""
-    files, facts = program(ARM)
+    files, facts = program("products")
     function = next(f for f in facts["functions"] if "_gemm2_" in f["name"])
     claim = next(c for c in function["indices"] if c["index"] == "(quad * lines + step) * 2")
     claim.update(change)
@@ -255,7 +273,7 @@ def test_wrong_uses_of_a_state_are_refused(
     tmp_path: Path, change: Callable[[str], str], part: str
 ) -> None:
     """A ring of frames is proven; rows in the wrong place, lost or too early are not."""
-    files, facts = streaming()
+    files, facts = program("streaming")
     assert verdict(files, facts, tmp_path) == []
     changed = change(files["model.c"])
     assert changed != files["model.c"]
@@ -265,14 +283,14 @@ def test_wrong_uses_of_a_state_are_refused(
 @pytest.mark.parametrize("change", [{"bytes": 36}, {"dtype": "uint8"}, {"member": "other"}])
 def test_false_claims_of_a_state_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     """The members of the struct in the header are those of the certificate."""
-    files, facts = streaming()
+    files, facts = program("streaming")
     facts["states"][0].update(change)
     assert verdict(files, facts, tmp_path) == ["placement"]
 
 
 def test_the_order_of_calls_that_share_a_state_is_proven(tmp_path: Path) -> None:
     """The calls are swapped in C and certificate: what is kept was overwritten before."""
-    files, facts = streaming()
+    files, facts = program("streaming")
     names = [call["function"] for call in facts["calls"]]
     i, j = names.index("model_layer04_keep_rows"), names.index("model_layer04_assign")
     facts["calls"][i], facts["calls"][j] = facts["calls"][j], facts["calls"][i]
