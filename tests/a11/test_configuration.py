@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "generator" / "microtir"
 def test_d4_fields_have_one_name() -> None:
     """A field was called `homogenous` outside and `homogeneous` inside; here names are one."""
     config = CompilationConfig(
-        targets="c", annotations="acsl", constant_time=True, fault_checks="start"
+        targets="c", annotations="acsl", constant_time=True, fault_checks="start", canaries=True
     )
     fields = [field.name for field in dataclasses.fields(config)]
     assert list(config.to_dict()) == fields

@@ -286,10 +286,10 @@ def test_json_states_every_option() -> None:
     }
     assert data["pass_config"]["memory.placement"] == "greedy"
     names = [field.name for field in dataclasses.fields(CompilationConfig)]
-    newer = ("annotations", "constant_time", "fault_checks")
+    newer = ("annotations", "constant_time", "fault_checks", "canaries")
     assert list(data) == [name for name in names if name not in newer]
     config = CompilationConfig(
-        targets=M4, annotations="acsl", constant_time=True, fault_checks="start"
+        targets=M4, annotations="acsl", constant_time=True, fault_checks="start", canaries=True
     )
     assert list(json.loads(config.to_json())) == names
 

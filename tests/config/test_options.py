@@ -90,6 +90,17 @@ CONTRADICTIONS = [
             "executor='debug'",
         )
     ),
+    *(
+        {"canaries=True", other}
+        for other in (
+            "executor.interface-api='packed'",
+            "runtime.system-lib=True",
+            "compatibility='microtvm'",
+            "executor.steps=True",
+            "executor='graph'",
+            "executor='debug'",
+        )
+    ),
 ]
 
 # Nothing of these is accepted in a configuration yet; budget and pass_config are given in parts,

@@ -183,3 +183,14 @@ def test_costs_follow_from_what_is_stated() -> None:
     assert (late.read_cost, late.write_cost) == (3 * dtcm.read_cost, dtcm.write_cost)
     assert (narrow.read_cost, narrow.write_cost) == (dtcm.read_cost, 4 * dtcm.write_cost)
     assert bursts.read_cost == 1.5 * dtcm.read_cost
+
+
+def test_canaries_count_where_pools_are_filled() -> None:
+    """A buffer goes to another pool if there is no room for it between canaries."""
+    program = Program([8, 8], [0, 0])
+    for limit, first in ((40, ["first", "second"]), (39, ["second"])):
+        pools = [Pool("first", 4, limit, canary=16), Pool("second", 4, None, canary=16)]
+        _, plan = place(program.main, program.callees, pools, Placement.GREEDY)
+        assert sorted(set(where(plan).values())) == first
+        assert all(p.offset >= 16 for p in plan.placements)
+        assert plan.pools[0].size == (40 if limit == 40 else 0)

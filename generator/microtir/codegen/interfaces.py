@@ -7,6 +7,7 @@ one place in the order of the list.
 from __future__ import annotations
 
 from microtir.codegen.interface import (
+    canaries,
     constant_pools,
     devices,
     entry,
@@ -41,6 +42,7 @@ INTERFACES = (
     ),
     Interface("guard", lambda program: program.guard, parts=guard.parts),
     Interface("integrity", integrity.has_checks, parts=integrity.parts),
+    Interface("canaries", lambda program: program.config.canaries, parts=canaries.parts),
     Interface("pools", lambda program: program.model, parts=pools.parts),
     Interface("weights", weights.linked, parts=weights.parts, files=weights.files),
     Interface(

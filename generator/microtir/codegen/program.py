@@ -35,8 +35,13 @@ STATE_STATUS = "ERROR_STATE"
 WEIGHTS_STATUS = "ERROR_WEIGHTS"
 """End of the macro of the status of a program whose weights are damaged."""
 
+CANARY_STATUS = "ERROR_CANARY"
+"""End of the macro of the status of a program whose workspace was written beyond its ends."""
+
 CHECK_FUNCTIONS = ("check_weights", "checksum", "is_damaged", "saved_sum", "state_sum")
 """Names of the functions that notice damaged memory, after that of the program."""
+
+CANARY_FUNCTIONS = ("canaries_changed", "set_canaries")
 
 PARAMETERS_STATUS = "ERROR_PARAMETERS"
 """End of the macro of the status of a program that was given other parameters than its own."""
@@ -255,7 +260,8 @@ def make_program(module: IRModule) -> CProgram:
     prefix = config.module_name
     # The entry functions take the plain names, so their bodies come last in the choice of names.
     checks = CHECK_FUNCTIONS if config.fault_checks is not FaultChecks.NONE else ()
-    for exported in ("run", "status_text", *checks):
+    canaries = CANARY_FUNCTIONS if config.canaries else ()
+    for exported in ("run", "status_text", *checks, *canaries):
         unique.fresh(f"{prefix}_{exported}")
     public = {f for f in module.functions if f.exported and module.model is None}
     names = {f: unique.fresh(f"{prefix}_{f.name}{'_body' * (f in public)}") for f in functions}

@@ -64,6 +64,7 @@ class CompilationConfig(ConfigFields):
         annotations: the language of comments that state what was proven of each function.
         constant_time: refuse a model whose number of instructions may depend on data.
         fault_checks: whether and when checksums of weights and states are compared.
+        canaries: whether words around each workspace are compared after each layer.
         external: third-party kernel libraries.
         tuning_records: a file with measured costs of kernels, from `microtir tune`.
         stateful: whether a run is given one step of a sequence, and recurrent layers keep states.
@@ -98,6 +99,7 @@ class CompilationConfig(ConfigFields):
         annotations: enums.Annotations | str = enums.Annotations.NONE,
         constant_time: bool = False,
         fault_checks: enums.FaultChecks | str = enums.FaultChecks.NONE,
+        canaries: bool = False,
         external: External | str | Iterable[External | str] | None = None,
         tuning_records: str = "",
         stateful: bool = False,
@@ -128,16 +130,15 @@ class CompilationConfig(ConfigFields):
             annotations=enums.Annotations(_option("annotations", annotations)),
             constant_time=_flag("constant_time", constant_time),
             fault_checks=enums.FaultChecks(_option("fault_checks", fault_checks)),
+            canaries=_flag("canaries", canaries),
             external=externals(external),
             tuning_records=_option("tuning_records", tuning_records),
             stateful=_flag("stateful", stateful),
             states=_option("states", states),
             stream_axis=_option("stream_axis", stream_axis),
             stream_hop=find(Section.CONFIG, "stream_hop").check(stream_hop),
-            rename_input=_option("rename_input", rename_input),
-            rename_output=_option("rename_output", rename_output),
-            prepend=_option("prepend", prepend),
-            append=_option("append", append),
+            **_options(rename_input=rename_input, rename_output=rename_output),
+            **_options(prepend=prepend, append=append),
         )
         store(self, budget=_budget(budget), pass_config=_pass_config(pass_config))
         self._check()
@@ -445,6 +446,10 @@ def _budget(value: object) -> Budget:
 
 def _flag(name: str, value: object) -> bool:
     return bool(find(Section.CONFIG, name).check(value))
+
+
+def _options(**values: object) -> dict[str, str]:
+    return {name: _option(name, value) for name, value in values.items()}
 
 
 def _option(name: str, value: object) -> str:

@@ -1,4 +1,4 @@
-"""Checks what contradicts the option `fault_checks`."""
+"""Checks what contradicts the options `fault_checks` and `canaries`."""
 
 from __future__ import annotations
 
@@ -9,39 +9,52 @@ from microtir.instruction_sets.features import Feature
 
 
 def check_fault_checks(config: ConfigFields) -> None:
-    """Check that weights are arrays of the code, and that a run is one C function.
+    """Check that a run is one C function, and for checksums that weights are arrays of the code.
 
     Raises:
         ConfigError: names what contradicts the option, and why.
     """
-    if config.fault_checks is FaultChecks.NONE:
-        return
-    for text, reason, is_set in _contradictions(config):
+    legal = "with executor 'aot', interface-api 'c'"
+    if config.fault_checks is not FaultChecks.NONE:
+        said = f"start, layers {legal} and linked weights"
+        contradictions = [*_of_runs(config), *_of_weights(config)]
+        _refuse("fault_checks", f"'{config.fault_checks}'", contradictions, said)
+    if config.canaries:
+        _refuse("canaries", "True", _of_runs(config), f"True {legal}")
+
+
+def _refuse(name: str, value: str, contradictions: list[tuple[str, str, bool]], legal: str) -> None:
+    for text, reason, is_set in contradictions:
         if is_set:
             raise ConfigError(
-                f"option 'fault_checks' is '{config.fault_checks}', which contradicts {text}: "
-                f"{reason}",
-                where="fault_checks",
-                legal="start, layers with executor 'aot', interface-api 'c' and linked weights",
+                f"option '{name}' is {value}, which contradicts {text}: {reason}",
+                where=name,
+                legal=legal,
                 fix="leave one of them out",
             )
 
 
-def _contradictions(config: ConfigFields) -> list[tuple[str, str, bool]]:
-    """Return what may contradict the option, why, and whether it is set."""
-    outside, calls = "the weights are not arrays of the code", "a model runs in several calls"
-    statuses = "its callers expect other statuses"
+def _of_runs(config: ConfigFields) -> list[tuple[str, str, bool]]:
+    """Return what may contradict a run that ends with a status, why, and whether it is set."""
+    calls, statuses = "a model runs in several calls", "its callers expect other statuses"
     packed = config.entry_calling_convention() is CallingConvention.PACKED
     microtvm = config.compatibility is Compatibility.MICROTVM
-    passed = any(not pool.pool_info_properties.is_internal for pool in config.constant_pools)
-    avr = config.primary_target().has(Feature.AVR_PROGMEM)
     return [
         (f"executor '{config.executor.name}'", calls, config.is_graph()),
         ("'steps' = True", calls, config.executor.steps),
-        ("'link-params' = False", outside, not config.should_link_params()),
-        ("'constant_pools' that are passed", outside, passed),
         ("interface-api 'packed'", statuses, packed),
         ("'system-lib' = True", statuses, config.needs_packed_wrapper()),
         ("'compatibility' = 'microtvm'", statuses, microtvm),
+    ]
+
+
+def _of_weights(config: ConfigFields) -> list[tuple[str, str, bool]]:
+    """Return what may contradict checksums of weights, why, and whether it is set."""
+    outside = "the weights are not arrays of the code"
+    passed = any(not pool.pool_info_properties.is_internal for pool in config.constant_pools)
+    avr = config.primary_target().has(Feature.AVR_PROGMEM)
+    return [
+        ("'link-params' = False", outside, not config.should_link_params()),
+        ("'constant_pools' that are passed", outside, passed),
         ("an AVR", "its weights lie in a memory that pointers do not reach", avr),
     ]

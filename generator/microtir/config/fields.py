@@ -33,6 +33,7 @@ class ConfigFields:
     annotations: enums.Annotations
     constant_time: bool
     fault_checks: enums.FaultChecks
+    canaries: bool
     external: tuple[External, ...]
     tuning_records: str
     stateful: bool

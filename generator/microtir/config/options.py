@@ -181,6 +181,14 @@ _CONFIG = (
     ),
     Option(
         Section.CONFIG,
+        "canaries",
+        Flag(),
+        False,
+        "Notices writes beyond the ends of a workspace. A run sets words at both ends, compares "
+        "them after each layer, and returns an error if one has changed.",
+    ),
+    Option(
+        Section.CONFIG,
         "external",
         Structure(
             "tuple of External",

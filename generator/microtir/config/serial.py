@@ -55,6 +55,8 @@ def _if_set(config: ConfigFields) -> dict[str, object]:
         values["constant_time"] = True
     if config.fault_checks is not enums.FaultChecks.NONE:
         values["fault_checks"] = str(config.fault_checks)
+    if config.canaries:
+        values["canaries"] = True
     return values
 
 

@@ -432,10 +432,13 @@ class Harness:
 
 
 def gaps(artifact: Artifact, pool: str) -> Iterator[tuple[int, int]]:
-    """Yield bytes of a pool that no buffer ever takes: the first of them, and how many."""
+    """Yield bytes between buffers that none ever takes: the first of them, and how many.
+
+    A run may use those before the first buffer for canaries.
+    """
     memory = artifact.metadata.memory
     placed = [p for p in memory.placements if p.pool == pool] if memory else []
-    end = 0
+    end = min((p.offset for p in placed), default=0)
     for placement in sorted(placed, key=lambda p: p.offset):
         if placement.offset > end:
             yield end, placement.offset - end

@@ -133,10 +133,11 @@ class _Fitted:
 
 def _fitted(pool: Pool, lives: Sequence[Lifetime], placement: Placement, steps: Steps) -> _Fitted:
     offsets, bound = _fit(lives, pool.alignment, placement)
-    alignment = max((pool.alignment, *(life.alignment for life in lives)))
-    size, peak = workspace_size(lives, offsets), peak_of(lives, steps)
+    alignment, size, canary = pool.taken(lives, workspace_size(lives, offsets))
+    peak, bound = peak_of(lives, steps), bound + 2 * canary
+    offsets = {buffer: canary + at for buffer, at in offsets.items()}
     return _Fitted(
-        memory_plan.PlannedPool(pool.name, size, bound, alignment, peak.step), offsets, peak
+        memory_plan.PlannedPool(pool.name, size, bound, alignment, peak.step, canary), offsets, peak
     )
 
 

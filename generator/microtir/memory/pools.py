@@ -19,6 +19,7 @@ from microtir.tir.ir import Buffer
 from microtir.tir.memory_plan import POOL_IDENTITY_BYTES
 
 _WORD = 4  # bytes that one access moves, and that follow one latency, where nothing is stated
+_CANARY = 16  # bytes
 
 Fit = Callable[[Sequence[Lifetime], int], Mapping[Buffer, int]]
 """Offsets of buffers in one pool, at multiples of an alignment."""
@@ -29,8 +30,8 @@ class Pool:
     """A memory: bytes that it has, or None for no limit, and what a byte costs there.
 
     `alignment` is the least one of the pool and of every buffer in it, `reserved` are bytes at its
-    start that no buffer takes. Costs are in seconds for pools whose clock is known, and comparable
-    within one configuration only.
+    start that no buffer takes, and `canary` are those of a pattern, at each end. Costs are in
+    seconds for pools whose clock is known, and comparable within one configuration only.
     """
 
     name: str = "workspace"
@@ -39,6 +40,18 @@ class Pool:
     read_cost: float = 0.0
     write_cost: float = 0.0
     reserved: int = 0
+    canary: int = 0
+
+    def taken(self, lives: Sequence[Lifetime], size: int) -> tuple[int, int, int]:
+        """Return the alignment of a pool with buffers of a size, its size, and that of a canary.
+
+        Canaries are whole words, as many at each end, and buffers stay aligned behind the first.
+        """
+        alignment = max((self.alignment, *(life.alignment for life in lives)))
+        if not lives or not self.canary:
+            return alignment, size, 0
+        canary = max(self.canary, alignment)
+        return alignment, -(-size // _WORD) * _WORD + 2 * canary, canary
 
     def cost(self, moved: Traffic) -> float:
         """Return what the traffic of a buffer costs if it lies here."""
@@ -51,7 +64,12 @@ def pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
     What is not stated is no reason to avoid a pool: a clock counts as the fastest of the others,
     a bandwidth as a word in each cycle.
     """
-    return _pools(config.workspace_pools, config.workspace_alignment())
+    pools = _pools(config.workspace_pools, config.workspace_alignment())
+    if not config.canaries:
+        return pools
+    return tuple(
+        replace(pool, canary=_CANARY, alignment=max(pool.alignment, _WORD)) for pool in pools
+    )
 
 
 def constant_pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
@@ -186,4 +204,5 @@ class _Pools:
         if pool.limit is None or not lives:
             return 0
         mine = _of_one_pool(sorted(lives, key=lambda life: self.positions[life.buffer]))
-        return max(workspace_size(mine, self.fit(mine, pool.alignment)) - pool.limit, 0)
+        size = workspace_size(mine, self.fit(mine, pool.alignment))
+        return max(pool.taken(mine, size)[1] - pool.limit, 0)

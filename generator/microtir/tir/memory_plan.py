@@ -50,7 +50,7 @@ class PlannedPool:
 
     `lower_bound` is the largest sum of its buffers that live at the same step, less what outputs
     may share with inputs: no placement of these in one pool is smaller. At `peak_step` they keep
-    most bytes.
+    most bytes. `canary` are the bytes of a pattern at each end, which both sizes include.
     """
 
     name: str
@@ -58,6 +58,7 @@ class PlannedPool:
     lower_bound: int
     alignment: int
     peak_step: int = 0
+    canary: int = 0
 
 
 @dataclass(frozen=True, slots=True)

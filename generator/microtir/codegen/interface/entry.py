@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from microtir.codegen.interface.canaries import setting_of_canaries
 from microtir.codegen.interface.checks import argument_checks, model_checks, null_check
 from microtir.codegen.interface.constant_pools import given_constants, passed_constant_pools
 from microtir.codegen.interface.devices import activated_name, activation, devices_parameter
@@ -176,7 +177,8 @@ def _run_lines(program: CProgram, model: ModelInfo, requirements: Requirements) 
         body = _for_each_image(frame.image, _image_count(program), each)
     end = [*body, *next_turn(model), *next_identity(program), f"return {program.macro}_OK;"]
     checks = model_checks(program, model, requirements)
-    return separated(checks, guard_call(program), frame.of_all(), end)
+    begin = [*setting_of_canaries(program), *guard_call(program)]
+    return separated(checks, begin, frame.of_all(), end)
 
 
 def separated(*blocks: Sequence[str]) -> list[str]:

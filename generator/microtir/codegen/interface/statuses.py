@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from microtir.codegen.printer.layout import columns
 from microtir.codegen.program import (
+    CANARY_STATUS,
     EXTERN_STATUS,
     PARAMETERS_STATUS,
     STATE_STATUS,
@@ -37,6 +38,7 @@ _STATUSES = (
     Status(PARAMETERS_STATUS, -7, "constants are misaligned, or not those of this code"),
     Status(STATE_STATUS, -8, "the state is misaligned, not initialised, or not of this model"),
     Status(WEIGHTS_STATUS, -9, "the weights in memory are not those of this code"),
+    Status(CANARY_STATUS, -10, "something wrote beyond an end of the workspace"),
 )
 
 

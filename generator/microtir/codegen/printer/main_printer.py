@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from microtir.codegen.interface.canaries import check_of_canaries
 from microtir.codegen.interface.devices import struct_name
 from microtir.codegen.interface.integrity import checks_before
 from microtir.codegen.printer.c_types import C_TYPES, runtime_dtype
@@ -55,6 +56,7 @@ class MainPrinter(StatementPrinter):
         self._is_outermost = False
         called = {self.program.callee(i.function).name for i in invokes_of(s)}
         lines = [*checks_before(self.program, called), *self._inner_lines(s)]
+        lines += check_of_canaries(self.program)
         self._is_outermost = True
         return ["", *declared, *lines] if declared else lines
 
