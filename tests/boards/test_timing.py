@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from microtir.boards import load_board
-from microtir.profiling import extreme_instructions
+from microtir.boards import ProjectType, load_board
+from microtir.config import CompilationConfig
+from microtir.profiling import extreme_instructions, measure
+from microtir.projects import ProjectOptions, generate
+from microtir.projects.samples import extreme_samples
 from microtir.tir.analysis.timing import Time
-from tests.support.board_projects import digits, profiled
+from tests.support.board_projects import digits, digits_samples, digits_with, profiled
 from tests.support.command import Command
 
 
@@ -69,9 +72,50 @@ def test_the_certificate_and_the_header_have_the_number(microtir: Command, tmp_p
 
 
 def test_constant_time_is_refused_by_layer(microtir: Command, tmp_path: Path) -> None:
-    """A core that branches and a float model are refused with layers and causes; an M4 is not."""
+    """A core that shifts in loops is refused with layers and causes; an M4 is not."""
     options = ("--constant-time", "1", "-o", tmp_path / "out")
     assert microtir("compile", "example:digits", "--board", "mps2_an386", *options).status == 0
-    refused = microtir("compile", "example:digits", "--board", "riscv32", "--force", *options)
+    refused = microtir("compile", "example:digits", "--board", "atmega2560", "--force", *options)
     assert refused.status == 1
     assert "MAX_POOL_2D" in refused.err and "a clamp, minimum or maximum" in refused.err
+
+
+@pytest.mark.compiler_version
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("microbit", "-O2"),
+        *(
+            pytest.param(name, level, marks=pytest.mark.soak_only)
+            for name in ("microbit", "riscv32")
+            for level in ("-O0", "-O1", "-O2", "-O3", "-Os")
+        ),
+    ],
+)
+def test_masks_take_equal_counts(name: str, level: str, tmp_path: Path) -> None:
+    """On CPUs that branch, extreme inputs take as many; outputs equal the reference's."""
+    board = load_board(name)
+    config = CompilationConfig.from_target(board.target).with_(module_name="digits")
+    artifact = digits_with(config.with_(constant_time=True))
+    model = artifact.module.model
+    assert model is not None
+    counts = {}
+    for kind, samples in {**extreme_samples(model.inputs), "digits": digits_samples(2)}.items():
+        options = ProjectOptions(samples={"digits": samples})
+        project = generate(artifact, board, ProjectType.BAREMETAL, tmp_path / kind, options=options)
+        project.build([f"CFLAGS={level} -Werror -Wconversion -pedantic"])
+        counts[kind] = measure(project).instructions
+    result = project.run(timeout=60)
+    assert (result.status, result.output.count(" equal\n")) == (0, 2), result.output
+    assert len(counts) == 5
+    assert len(set(counts.values())) == 1, counts
+
+
+def test_masks_are_proven(microtir: Command, tmp_path: Path) -> None:
+    """The checker reads the comparisons that stand beside the masks."""
+    out = tmp_path / "out"
+    options = ("--target", "c -march=rv32imc", "--constant-time", "1", "--certificate", "-o", out)
+    assert microtir("compile", "example:digits", *options).status == 0
+    assert "masked_near_min_i32(" in (out / "digits_int8.c").read_text()
+    checked = microtir("check-certificate", out / "digits_int8.certificate.json")
+    assert checked.status == 0, checked.out

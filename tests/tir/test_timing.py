@@ -25,7 +25,12 @@ BODIES = {
     "min(i * 3, 9)": {M0: Time.CONSTANT, AVR: Time.CONSTANT},
     "select(x[i] < cast(int8, 3), table[x2[i]], 0)": {M3: Time.COMPILER, M4: Time.COMPILER},
     "select(x[i] < cast(int8, 3), 7, 0)": {M0: Time.COMPILER, M4: Time.CONSTANT},
-    "1 << x2[i]": {M0: Time.CONSTANT, M4: Time.CONSTANT, AVR: Time.COMPILER},
+    "1 << x2[i]": {M0: Time.COMPILER, M4: Time.CONSTANT, AVR: Time.COMPILER},
+    "cast(int32, cast(int64, x2[i]) * cast(int64, x[i]) >> 9)": {
+        M0: Time.BOUNDED,
+        M3: Time.CONSTANT,
+        RV32: Time.CONSTANT,
+    },
     "truncdiv(100, x2[i] + 1)": {M0: Time.BOUNDED, M4: Time.CONSTANT},
 }
 
@@ -88,3 +93,30 @@ func f(x: float32[8], y: float32[8]):
 """)
     causes = causes_of(function, Target(M4), None)
     assert [cause.what for cause in causes] == [f"the function '{form.value}'"]
+
+
+MASKED = {
+    f"min({SUM}, 9)": Time.CONSTANT,
+    "select(x[i] < cast(int8, 3), 7, 0)": Time.CONSTANT,
+    "select(x[i] < cast(int8, 3), table[x2[i]], 0)": Time.COMPILER,
+    "1 << x2[i]": Time.CONSTANT,
+    "cast(int32, cast(int64, x2[i]) * cast(int64, x[i]) >> 9)": Time.CONSTANT,
+    "truncdiv(x2[i], 8)": Time.CONSTANT,
+    "truncdiv(100, x2[i] + 1)": Time.BOUNDED,
+    "multiply_by_quantized_multiplier(x2[i], table[3], -2)": Time.CONSTANT,
+    "multiply_by_quantized_multiplier(x2[i], 1 << 30, x2[i + 0])": Time.COMPILER,
+}
+
+
+@pytest.mark.parametrize("value", MASKED)
+def test_masks(value: str) -> None:
+    """Where choices are to take constant time, an M0 computes them by masks; an AVR cannot."""
+    function = parse_function(f"""
+func f(x: int8[8], x2: int32[8], table: int32[8], y: int32[8]):
+  for i in range(0, 8):
+    y[i] = {value}
+""")
+    causes = causes_of(function, Target(M0), None, constant_time=True)
+    assert worst(cause.time for cause in causes) is MASKED[value], causes
+    on_avr = causes_of(function, Target(AVR), None, constant_time=True)
+    assert on_avr == causes_of(function, Target(AVR), None)

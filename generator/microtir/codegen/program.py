@@ -22,6 +22,7 @@ from microtir.measure import ConstantData, Functions, constants_of
 from microtir.module.ir_module import IRModule, ModelInfo, StatePort
 from microtir.support.names import macro_name
 from microtir.tir import ir
+from microtir.tir.analysis.masks import data_variables
 from microtir.tir.function import RowPort
 from microtir.tir.printer import extern_functions
 from microtir.tir.visitor import buffers_read, buffers_written, calls_of, walk_statements
@@ -105,6 +106,11 @@ class CProgram:
     device_users: frozenset[ir.PrimFunc] = frozenset()
     kernels: frozenset[ir.PrimFunc] = frozenset()
     guard: ir.PrimFunc | None = None
+
+    @cached_property
+    def data(self) -> frozenset[ir.Var]:
+        """Return the variables that hold data in any call."""
+        return data_variables(self.functions)
 
     @property
     def name(self) -> str:

@@ -20,10 +20,13 @@ def causes_by_function(module: IRModule) -> Mapping[str, tuple[Cause, ...]]:
         ConfigMissing: the module has no configuration.
     """
     program = make_program(module)
-    target = module.require_config("timing").primary_target()
+    config = module.require_config("timing")
+    target, constant_time = config.primary_target(), config.constant_time
     names: dict[str, tuple[Cause, ...]] = {}
     for function in program.functions:
         is_main = function is program.entry
         name = f"{program.config.module_name}_run" if is_main else program.names[function]
-        names[name] = causes_of(function, target, None if is_main else program.callee)
+        names[name] = causes_of(
+            function, target, None if is_main else program.callee, constant_time=constant_time
+        )
     return MappingProxyType(names)

@@ -168,7 +168,8 @@ _CONFIG = (
         Flag(),
         False,
         "Refuses a model if the number of instructions of a layer may depend on data. The message "
-        "names the layers and the causes.",
+        "names the layers and the causes. On a CPU without instructions that choose, such as a "
+        "Cortex-M0 or RV32, the C has clamps and choices by masks, without branches.",
     ),
     Option(
         Section.CONFIG,

@@ -84,9 +84,9 @@ class InstructionSet:
         """Return whether compilers have instructions that choose one of two values, no branch."""
         return False
 
-    def multiplies(self, _features: Collection[Feature]) -> bool:
-        """Return whether integers are multiplied without a loop of a library."""
-        return True
+    def multiplies(self, _features: Collection[Feature]) -> int:
+        """Return the bits of integers that are multiplied without a branch of a library."""
+        return 64
 
     def shifts(self, _features: Collection[Feature]) -> int:
         """Return the bits that are shifted without a loop, by as many as a register says."""

@@ -22,7 +22,9 @@ def refuse_dependent_time(lowered: IRModule) -> None:
     for function in lowered.functions:
         is_main = lowered.model is not None and function is lowered.functions[-1]
         # The layers that a run function calls are problems of their own.
-        causes = causes_of(function, target, None if is_main else callees.__getitem__)
+        causes = causes_of(
+            function, target, None if is_main else callees.__getitem__, constant_time=True
+        )
         if causes:
             what = "; ".join(f"{cause.time}: {cause.what}" for cause in causes)
             problems.append(UnsupportedModelError(what, where=layer_text(function)))

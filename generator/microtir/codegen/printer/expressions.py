@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from microtir.codegen.printer import c_types
 from microtir.codegen.printer.helpers import (
+    LONG_PRODUCT,
     MATH_FUNCTIONS,
     MATH_HELPERS,
     typed_name,
@@ -26,6 +27,7 @@ from microtir.codegen.printer.names import ScopedNames
 from microtir.dtype import DType
 from microtir.tir import build, ir
 from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.masks import is_data, is_maskable, long_factor
 
 
 class Precedence(IntEnum):
@@ -109,6 +111,7 @@ class ExpressionPrinter:
         requirements: grows by the helpers and headers that the text needs.
         bounds: intervals of integer expressions, with the ranges of the visible Vars.
         readers: the macros that read constants, by type; none where they are plain arrays.
+        data: the variables that hold data, if no choice by data may be a branch.
     """
 
     def __init__(
@@ -117,11 +120,17 @@ class ExpressionPrinter:
         requirements: Requirements,
         bounds: Bounds,
         readers: Mapping[DType, str] = MappingProxyType({}),
+        *,
+        data: frozenset[ir.Var] | None = None,
     ) -> None:
         self.names = names
         self.requirements = requirements
         self._bounds = bounds
         self._readers = readers
+        self._data = data
+
+    def _is_masked(self, e: ir.Expr) -> bool:
+        return self._data is not None and is_maskable(e) and is_data(e, self._data)
 
     def value(self, e: ir.Expr) -> str:
         """Return text for a place of exactly the expression's type: a store, a Let, an argument."""
@@ -189,6 +198,8 @@ class ExpressionPrinter:
         return CText(f"-{operand}", Precedence.UNARY, _computed(dtype))
 
     def _select(self, e: ir.Select) -> CText:
+        if self._is_masked(e) and isinstance(e.condition, ir.Binary):
+            return self._masked_select(e, e.condition)
         condition = self.expr(e.condition).within(Precedence.OR)
         then, otherwise = self.expr(e.then), self.expr(e.otherwise)
         # C converts both to their common type: that of TIR unless both are literals.
@@ -197,12 +208,26 @@ class ExpressionPrinter:
         text = f"{condition} ? {then.within(Precedence.OR)} : {otherwise.within(Precedence.OR)}"
         return CText(text, Precedence.CONDITIONAL, c_type)
 
+    def _masked_select(self, e: ir.Select, condition: ir.Binary) -> CText:
+        """Return a choice by the mask of `<`, to which the other comparisons are led back."""
+        a, b, sides = condition.a, condition.b, [e.then, e.otherwise]
+        if condition.op in (ir.BinaryOp.GT, ir.BinaryOp.LE):
+            a, b = b, a
+        if condition.op in (ir.BinaryOp.LE, ir.BinaryOp.GE):
+            sides.reverse()
+        name = self._helper(typed_name("masked_select", e.dtype))
+        less = self._helper(typed_name("less_mask", a.dtype))
+        operands = f"{self.expr(a).text}, {self.expr(b).text}"
+        text = f"{name}({less}({operands}), {', '.join(self.expr(side).text for side in sides)})"
+        return CText(text, c_type=_computed(e.dtype))
+
     def _call(self, e: ir.Call) -> CText:
         name = MATH_FUNCTIONS.get(e.intrinsic)
         if name is not None:
             self.requirements.math = True
         else:
-            name = self._helper(e.intrinsic.value)
+            masked = "masked_" if self._is_masked(e) else ""
+            name = self._helper(f"{masked}{e.intrinsic.value}")
             self.requirements.math |= e.intrinsic in MATH_HELPERS
         arguments = ", ".join(self.value(a) for a in e.args)
         return CText(f"{name}({arguments})", c_type=e.dtype)
@@ -216,12 +241,26 @@ class ExpressionPrinter:
         text = f"{name}({self.expr(e.a).text}, {self.expr(e.b).text})"
         return CText(text, c_type=_computed(e.a.dtype))
 
+    def _mask_prefix(self, e: ir.Binary) -> str:
+        """Return how the name of a helper begins: some need a difference that fits its type."""
+        if not self._is_masked(e):
+            return ""
+        a, b = self._bounds.of(e.a), self._bounds.of(e.b)
+        dtype = DType.INT32 if c_types.is_promoted(e.a.dtype) else e.a.dtype
+        fits = a.high - b.low <= dtype.max and a.low - b.high >= dtype.min
+        return "masked_near_" if fits else "masked_"
+
     def _binary(self, e: ir.Binary) -> CText:
         match e.op:
-            case ir.BinaryOp.MIN:
-                return self._typed_call("min", e)
-            case ir.BinaryOp.MAX:
-                return self._typed_call("max", e)
+            case ir.BinaryOp.MIN | ir.BinaryOp.MAX:
+                return self._typed_call(f"{self._mask_prefix(e)}{e.op.value}", e)
+            case ir.BinaryOp.MUL if self._is_masked(e):
+                factors = [self.value(factor) for factor in map(long_factor, (e.a, e.b)) if factor]
+                text = f"{self._helper(LONG_PRODUCT)}({', '.join(factors)})"
+                return CText(text, c_type=DType.INT64)
+            case ir.BinaryOp.TRUNCDIV if isinstance(e.b, ir.IntImm) and self._is_masked(e):
+                count = ir.IntImm(e.b.value.bit_length() - 1, e.b.dtype)
+                return self._typed_call("masked_truncdiv", ir.Binary(e.op, e.a, count))
             case ir.BinaryOp.FLOORDIV:
                 return self._floor(e, "/", "floor_div")
             case ir.BinaryOp.FLOORMOD:
@@ -281,7 +320,7 @@ class ExpressionPrinter:
         if isinstance(e.b, ir.IntImm) and 0 <= e.b.value < e.a.dtype.bits - 1:
             factor = ir.IntImm(1 << e.b.value, e.a.dtype)
             return self._infix("*", Precedence.MULTIPLICATIVE, e.a, factor)
-        return self._typed_call("shift_left", e)
+        return self._typed_call(f"{'masked_' * self._is_masked(e)}shift_left", e)
 
     def _unsigned_shift(self, symbol: str, e: ir.Binary) -> CText:
         # The type of a shift is that of its left operand alone.

@@ -47,6 +47,7 @@ class Helper:
     needs: tuple[str, ...] = ()
     low: str = ""  # lowest value of an integer type
     top_bit: str = ""  # position of its highest bit
+    suffix: str = ""  # ends the names of helpers for the same type
     symbol: str = ""  # the operator of C that it applies
     step: str = ""  # the helper that adds to a product
     form: str = ""  # the end of the names of helpers with such steps
@@ -68,6 +69,25 @@ _TYPED: Mapping[str, tuple[DType, ...]] = MappingProxyType({
     "floor_mod": _SIGNED,
     "shift_right": _SIGNED,
     "shift_left": _SIGNED,
+    "sign_mask": _SIGNED,
+    "less_mask": _SIGNED,
+    "masked_min": _SIGNED,
+    "masked_max": _SIGNED,
+    "masked_near_min": _SIGNED,
+    "masked_near_max": _SIGNED,
+    "masked_select": _SIGNED,
+    "masked_truncdiv": _SIGNED,
+    "masked_shift_left": _SIGNED,
+})  # fmt: skip
+_NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "sign_mask": ("shift_right",),
+    "less_mask": ("sign_mask",),
+    "masked_min": ("less_mask",),
+    "masked_max": ("less_mask",),
+    "masked_near_min": ("sign_mask",),
+    "masked_near_max": ("sign_mask",),
+    "masked_truncdiv": ("sign_mask", "shift_right"),
+    "masked_shift_left": ("shift_left",),
 })  # fmt: skip
 _FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
     Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: ("shift_right_i64",),
@@ -79,6 +99,18 @@ _FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
     Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER: ("shift_right_i64",),
     Intrinsic.SATURATING_SHIFT_LEFT: (),
     Intrinsic.COUNT_LEADING_ZEROS: (),
+})  # fmt: skip
+LONG_PRODUCT = "long_product"
+_MASKED_FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
+    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: (
+        LONG_PRODUCT, "shift_right_i64", "sign_mask_i32",
+    ),
+    Intrinsic.ROUNDING_DIVIDE_BY_POT: ("shift_right_i32", "sign_mask_i32"),
+    Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: (
+        f"masked_{Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL.value}",
+        f"masked_{Intrinsic.ROUNDING_DIVIDE_BY_POT.value}",
+    ),
+    Intrinsic.COUNT_LEADING_ZEROS: ("sign_mask_i32",),
 })  # fmt: skip
 
 _WRAPPING: Mapping[Intrinsic, str] = MappingProxyType({
@@ -213,8 +245,10 @@ def _table() -> dict[str, Helper]:
             typed_name(operation, dtype),
             f"c/helpers/{operation}.c.j2",
             C_TYPES[dtype],
+            tuple(typed_name(needed, dtype) for needed in _NEEDED.get(operation, ())),
             low="" if dtype.is_float else f"INT{dtype.bits}_MIN",
             top_bit=str(dtype.bits - 1),
+            suffix=_SUFFIXES[dtype],
         )
         for operation, dtypes in _TYPED.items()
         for dtype in dtypes
@@ -222,6 +256,13 @@ def _table() -> dict[str, Helper]:
     helpers += [
         Helper(intrinsic.value, f"c/helpers/{intrinsic.value}.c.j2", "int32_t", needs)
         for intrinsic, needs in _FIXED_POINT.items()
+    ]
+    helpers.append(
+        Helper(LONG_PRODUCT, f"c/helpers/{LONG_PRODUCT}.c.j2", "int32_t", ("shift_right_i32",))
+    )
+    helpers += [
+        Helper(f"masked_{of.value}", f"c/helpers/masked_{of.value}.c.j2", "int32_t", needs)
+        for of, needs in _MASKED_FIXED_POINT.items()
     ]
     helpers += [
         Helper(intrinsic.value, "c/helpers/wrapping.c.j2", C_TYPES[DType.INT64], symbol=symbol)

@@ -19,6 +19,7 @@ from microtir.errors import UsageError
 from microtir.tir import build, ir
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
+from microtir.tir.analysis.masks import takes_masks
 from microtir.tir.visitor import buffers_read, walk
 
 _COMPOUND: Mapping[ir.BinaryOp, str] = MappingProxyType({
@@ -51,9 +52,11 @@ class StatementPrinter:
         self._is_annotated = program.config.annotations is Annotations.ACSL
         self._locals: frozenset[ir.Buffer] = frozenset()  # that live here
         self._read = frozenset(buffers_read(function))
+        config, target = program.config, program.config.primary_target()
         self.expressions = ExpressionPrinter(
-            names, requirements, self._bounds, reader_names(program)
-        )
+            names, requirements, self._bounds, reader_names(program),
+            data=program.data if config.constant_time and takes_masks(target) else None,
+        )  # fmt: skip
         names.see(program.array_names)
 
     def lines(self, s: ir.Stmt) -> list[str]:

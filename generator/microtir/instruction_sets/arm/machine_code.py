@@ -101,6 +101,9 @@ class Arm(InstructionSet):
         """Return whether it is Thumb-2, which has IT, or AArch64, which has CSEL."""
         return Feature.MUL_LONG in features
 
+    def multiplies(self, features: Collection[Feature]) -> int:
+        return 64 if Feature.MUL_LONG in features else 32
+
     def varying(self, core: Core) -> frozenset[Kind]:
         return cycles.varying(core)
 

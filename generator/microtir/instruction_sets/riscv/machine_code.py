@@ -60,8 +60,8 @@ class RiscV(InstructionSet):
     def fuses_floats(self, _core: Core, features: Collection[Feature]) -> bool:
         return Feature.FPU in features
 
-    def multiplies(self, features: Collection[Feature]) -> bool:
-        return Feature.MUL_LONG in features
+    def multiplies(self, features: Collection[Feature]) -> int:
+        return 64 if Feature.MUL_LONG in features else 0
 
     def varying(self, _core: Core) -> frozenset[Kind]:
         """Return divisions: the instruction set leaves open what they and products take."""

@@ -16,6 +16,7 @@ from microtir.instruction_sets.features import Feature
 from microtir.support.spelled import Spelled
 from microtir.tir import float_functions, ir
 from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.masks import is_at_hand, is_maskable, is_power, takes_masks
 from microtir.tir.ir import BinaryOp, Intrinsic
 from microtir.tir.visitor import Node, children, walk
 
@@ -48,7 +49,9 @@ class Cause:
 Callees = Callable[[str], ir.PrimFunc]
 
 
-def causes_of(function: ir.PrimFunc, target: Target, callees: Callees | None) -> tuple[Cause, ...]:
+def causes_of(
+    function: ir.PrimFunc, target: Target, callees: Callees | None, *, constant_time: bool = False
+) -> tuple[Cause, ...]:
     """Return why a function may take another number of instructions for other data; none if not.
 
     Args:
@@ -56,8 +59,10 @@ def causes_of(function: ir.PrimFunc, target: Target, callees: Callees | None) ->
         target: whose CPU it is compiled for.
         callees: gives functions of the module by their names; without it those that are called
             are left out, as of a main whose layers are looked at one by one.
+        constant_time: whether choices are printed as masks where the CPU takes them.
     """
-    return tuple(dict.fromkeys(_Timing(target, callees).function(function, ())))
+    masks = constant_time and takes_masks(target)
+    return tuple(dict.fromkeys(_Timing(target, callees, masks).function(function, ())))
 
 
 _BRANCHING = frozenset({
@@ -74,17 +79,22 @@ _CHOOSING = frozenset({
 })  # fmt: skip
 """Helpers with conditions in their C."""
 
+_MULTIPLYING = frozenset({
+    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL, Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER,
+    Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER,
+})  # fmt: skip
+"""Helpers with products of 64 bits."""
+
 _DIVISIONS = (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV)
 _SHIFTS = (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT)
-_AT_HAND = 2  # operations of a value that compilers compute whether it is chosen or not
 
 
 class _Timing:
     """Walks functions; variables that hold data are collected on the way, each before its uses."""
 
-    def __init__(self, target: Target, callees: Callees | None) -> None:
+    def __init__(self, target: Target, callees: Callees | None, masks: bool) -> None:
         known = instruction_set(target.family)
-        self._has, self._callees = target.has, callees
+        self._has, self._callees, self._masks = target.has, callees, masks
         self._chooses = known.chooses(target.features)
         self._multiplies = known.multiplies(target.features)
         self._shifts = known.shifts(target.features)
@@ -137,23 +147,27 @@ class _Timing:
         if _floats(e) and not self._has(_fpu(e)):
             yield Cause(Time.BOUNDED, "floats by functions of a library")
         match e:
+            case _ if self._masks and is_maskable(e):
+                if isinstance(e, ir.Call) and any(map(self._is_data, e.args[2:])):
+                    yield Cause(Time.COMPILER, "a shift of a multiplier by data")
             case ir.Select(condition, then, otherwise) if self._is_data(condition):
-                yield from self._choice(
-                    "a choice by data", all(map(_is_at_hand, (then, otherwise)))
-                )
+                yield from self._choice("a choice by data", all(map(is_at_hand, (then, otherwise))))
             case ir.Binary(BinaryOp.MIN | BinaryOp.MAX):
                 if _floats(e) or not self._has(Feature.ZBB) or e.dtype.bytes == 8:
                     yield from self._choice("a clamp, minimum or maximum")
             case ir.Binary(BinaryOp.AND | BinaryOp.OR, a, b) if self._is_data(a):
-                yield from self._choice("a condition of several parts", _is_at_hand(b))
+                yield from self._choice("a condition of several parts", is_at_hand(b))
             case ir.Binary(op, a, b) if op in _DIVISIONS:
                 yield from self._division(op, a, b)
             case ir.Binary(op, a, b) if (
                 op in _SHIFTS and a.dtype.bits > self._shifts and self._is_data(b)
             ):
                 yield from self._choice("a shift by data")
-            case ir.Binary(BinaryOp.MUL) if not (self._multiplies or _floats(e)):
-                yield Cause(Time.BOUNDED, "a product by a library's loop")
+            case ir.Binary(BinaryOp.SHIFT_LEFT, a, b) if a.dtype.is_signed and self._is_data(b):
+                yield from self._choice("a shift to the left by data")  # all but the sign, or it
+            case ir.Binary(BinaryOp.MUL, _, b) if e.dtype.bits > self._multiplies:
+                if not (_floats(e) or is_power(b)):
+                    yield Cause(Time.BOUNDED, "a product by a library")
             case ir.Call(intrinsic, args):
                 yield from self._call(intrinsic, args)
             case _:
@@ -172,7 +186,7 @@ class _Timing:
             yield Cause(Time.COMPILER, what)
 
     def _division(self, op: BinaryOp, a: ir.Expr, b: ir.Expr) -> Iterator[Cause]:
-        if isinstance(b, ir.IntImm) and b.value > 0 and b.value & (b.value - 1) == 0:
+        if is_power(b):
             if op is BinaryOp.TRUNCDIV:
                 yield from self._choice("a division that rounds to zero")
         elif a.dtype.bytes == 8 or not self._has(Feature.DIVIDE):
@@ -187,6 +201,8 @@ class _Timing:
         elif intrinsic is Intrinsic.COUNT_LEADING_ZEROS:
             if not self._chooses:
                 yield Cause(Time.BOUNDED, "leading zeros, counted in a loop")
+        elif intrinsic in _MULTIPLYING and self._multiplies < ir.DType.INT64.bits:
+            yield Cause(Time.BOUNDED, "a product by a library")
         elif intrinsic in _CHOOSING:
             yield from self._choice(f"the conditions in '{name}'")
 
@@ -205,10 +221,3 @@ def _fpu(e: ir.Expr) -> Feature:
 def _dtypes(e: ir.Expr) -> tuple[ir.DType, ...]:
     """Return the types of a value and of its operands, which are values, too."""
     return tuple(n.dtype for n in (e, *children(e)))  # type: ignore[union-attr]
-
-
-def _is_at_hand(e: ir.Expr) -> bool:
-    """Return whether a value is read from no array, and computed by a few operations."""
-    nodes = list(walk(e))
-    arrays = any(isinstance(n, ir.Load) and n.buffer.shape for n in nodes)
-    return not arrays and sum(isinstance(n, ir.Binary | ir.Call) for n in nodes) <= _AT_HAND

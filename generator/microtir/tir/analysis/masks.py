@@ -1,0 +1,125 @@
+"""Find the choices by data that C can compute by a mask, without a comparison or a branch.
+
+A mask is the sign of a difference in all bits.  Forms with masks take the same instructions for all
+data on every CPU that shifts in one instruction, at any level of optimisation: an empty instruction
+keeps compilers from turning them into choices again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from microtir.config import Target
+from microtir.instruction_sets import instruction_set
+from microtir.tir import ir
+from microtir.tir.ir import BinaryOp, Intrinsic
+from microtir.tir.visitor import walk
+
+ORDERED = frozenset({BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE})
+MASKED_CALLS = frozenset({
+    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL, Intrinsic.ROUNDING_DIVIDE_BY_POT,
+    Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER, Intrinsic.COUNT_LEADING_ZEROS,
+})  # fmt: skip
+_WORD = ir.DType.INT32.bits
+_AT_HAND = 2  # operations of a value that compilers compute whether it is chosen or not
+_TOTAL = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MIN, BinaryOp.MAX})
+
+
+def takes_masks(target: Target) -> bool:
+    """Return whether choices need masks on a CPU to take as many instructions for all data."""
+    known = instruction_set(target.family)
+    return not known.chooses(target.features) and known.shifts(target.features) > 0
+
+
+def is_maskable(e: ir.Expr) -> bool:
+    """Return whether a choice, or an operation with conditions in its C, has a form with masks."""
+    match e:
+        case ir.Binary(BinaryOp.MIN | BinaryOp.MAX, a):
+            return _is_signed(a)
+        case ir.Binary(BinaryOp.MUL, a, b):
+            return long_factor(a) is not None and long_factor(b) is not None
+        case ir.Select(ir.Binary(op, a), then, otherwise) if op in ORDERED:
+            computed = {max(x.dtype.bits, _WORD) for x in (a, then, otherwise)}
+            harmless = _is_harmless(then) and _is_harmless(otherwise)
+            return harmless and len(computed) == 1 and all(map(_is_signed, (a, then, otherwise)))
+        case ir.Binary(BinaryOp.TRUNCDIV, a, b):
+            return _is_signed(a) and is_power(b)
+        case ir.Binary(BinaryOp.SHIFT_LEFT, a, b):
+            return a.dtype in (ir.DType.INT32, ir.DType.INT64) and not isinstance(b, ir.IntImm)
+        case ir.Call(intrinsic):
+            return intrinsic in MASKED_CALLS
+        case _:
+            return False
+
+
+def is_data(e: ir.Expr, variables: Collection[ir.Var]) -> bool:
+    """Return whether a value follows from what a run is given, or from variables that do."""
+    return any(
+        n in variables
+        if isinstance(n, ir.Var)
+        else isinstance(n, ir.Load) and n.buffer.scope is not ir.Scope.CONSTANT
+        for n in walk(e)
+    )
+
+
+def data_variables(functions: Sequence[ir.PrimFunc]) -> frozenset[ir.Var]:
+    """Return the variables that hold data in any call of functions, which are callees first."""
+    by_name, data = {function.name: function for function in functions}, set[ir.Var]()
+    for function in reversed(functions):
+        if function.exported:
+            data.update(p for p in function.params if isinstance(p, ir.Var))
+        for node in walk(function):
+            pairs: Iterable[tuple[ir.Param, ir.BufferView | ir.BufferArgument | ir.Expr]] = ()
+            match node:
+                case ir.Let(var, value):
+                    pairs = [(var, value)]
+                case ir.For(var, start, stop):
+                    pairs = [(var, start), (var, stop)]
+                case ir.Invoke(name, args):
+                    pairs = zip(by_name[name].params, args, strict=True)
+                case ir.KernelCall(meaning, args):
+                    pairs = zip(meaning.params, args, strict=True)
+                case _:
+                    pass
+            for param, arg in pairs:
+                if isinstance(arg, ir.BufferView | ir.BufferArgument):
+                    continue
+                if isinstance(param, ir.Var) and is_data(arg, data):
+                    data.add(param)
+    return frozenset(data)
+
+
+def is_power(e: ir.Expr) -> bool:
+    """Return whether a value is known to be a power of two."""
+    return isinstance(e, ir.IntImm) and e.value > 0 and e.value & (e.value - 1) == 0
+
+
+def long_factor(e: ir.Expr) -> ir.Expr | None:
+    """Return the value of 32 bits or fewer that a factor of 64 bits has; None if it has none."""
+    match e:
+        case ir.Cast(ir.DType.INT64, value) if _is_signed(value) and value.dtype.bits <= _WORD:
+            return value
+        case ir.IntImm(value, ir.DType.INT64) if ir.DType.INT32.min <= value <= ir.DType.INT32.max:
+            return ir.IntImm(value, ir.DType.INT32)
+        case _:
+            return None
+
+
+def is_at_hand(e: ir.Expr) -> bool:
+    """Return whether a value is read from no array, and computed by a few operations."""
+    nodes = list(walk(e))
+    arrays = any(isinstance(n, ir.Load) and n.buffer.shape for n in nodes)
+    return not arrays and sum(isinstance(n, ir.Binary | ir.Call) for n in nodes) <= _AT_HAND
+
+
+def _is_signed(e: ir.Expr) -> bool:
+    """Return whether C computes a value as int32_t or int64_t."""
+    dtype = e.dtype
+    narrow = dtype is not ir.DType.BOOL and dtype.bits < _WORD
+    return not dtype.is_float and (dtype.is_signed or narrow)
+
+
+def _is_harmless(e: ir.Expr) -> bool:
+    """Return whether a side may be computed where the other is chosen."""
+    operations = (n for n in walk(e) if isinstance(n, ir.Binary | ir.Call))
+    return is_at_hand(e) and all(isinstance(n, ir.Binary) and n.op in _TOTAL for n in operations)
