@@ -28,9 +28,11 @@ def store(buffer: ir.Buffer, items: tuple[ExprLike, ...], value: ExprLike) -> ir
 
 
 def loop(name: str, start: ExprLike, stop: ExprLike, body: Callable[[Expr], ir.Stmt]) -> ir.Stmt:
-    """Emit `for name in [start, stop)`."""
+    """Emit `for name in [start, stop)`, or nothing if it is known to have no turn."""
     var = ir.Var(name)
     first, last = indices((start, stop))
+    if isinstance(first, ir.IntImm) and isinstance(last, ir.IntImm) and first.value >= last.value:
+        return build.seq()
     return ir.For(var, first, last, body(Expr(var)))
 
 
