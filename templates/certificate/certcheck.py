@@ -2590,32 +2590,28 @@ class Check:
                 if f["path"].endswith(".c")
             ]
             command = [compiler, "-O1", "-I", str(self.folder), str(source), *files, "-lm", "-o"]
-            for vector in self.facts["vectors"]:
-                try:
-                    if not program.exists():
-                        subprocess.run(
-                            [*command, str(program)], check=True, capture_output=True, timeout=600
-                        )
+            seeds = [str(vector["seed"]) for vector in self.facts["vectors"]]
+            try:
+                for call in ([*command, str(program)], [str(program), *seeds]):
                     result = subprocess.run(
-                        [str(program), str(vector["seed"])],
-                        check=True,
-                        capture_output=True,
-                        timeout=600,
+                        call, check=True, capture_output=True, timeout=600
                     ).stdout
-                except (OSError, subprocess.SubprocessError) as error:
-                    raise BadInput(
-                        f"{compiler} could not build or run the C: {str(error)[:200]}"
-                    ) from None
-                for member, pointer in self.ports["outputs"].items():
-                    part, result = result[: pointer.memory.size], result[pointer.memory.size :]
-                    if hashlib.sha256(part).hexdigest() != vector["outputs"].get(member):
-                        self.refuse(
-                            "vectors",
-                            f"output '{member}' of seed {vector['seed']} has another digest",
-                        )
+            except (OSError, subprocess.SubprocessError) as error:
+                raise BadInput(
+                    f"{compiler} could not build or run the C: {str(error)[:200]}"
+                ) from None
+        for vector in self.facts["vectors"]:
+            for member, pointer in self.ports["outputs"].items():
+                part, result = result[: pointer.memory.size], result[pointer.memory.size :]
+                if hashlib.sha256(part).hexdigest() != vector["outputs"].get(member):
+                    self.refuse(
+                        "vectors",
+                        f"output '{member}' of seed {vector['seed']} has another digest",
+                    )
         self.holds.append(f"{len(self.facts['vectors'])} test vectors, compiled by {compiler}")
 
     def harness(self) -> str:
+        """Return a program that runs the model for each seed in its arguments, one after another."""
         values = {
             "int8_t": "(int)(s >> 24) - 128",
             "uint8_t": "s >> 24",
@@ -2628,7 +2624,11 @@ class Check:
             f'#include "{self.name}.h"',
             f"static {self.name.upper()}_WORKSPACE(memory);",
         ]
-        body = ["uint32_t s;"]
+        body, state, loop = ["uint32_t s;"], "", []
+        if self.facts["states"]:
+            text.append(f"static struct {self.name}_state state;")
+            body.append(f"if ({self.name}_state_init(&state) != 0) return 1;")
+            state = "&state, "
         for side, ports in self.ports.items():
             body.append(f"struct {self.name}_{side} {side};")
             for n, (member, pointer) in enumerate(ports.items()):
@@ -2639,16 +2639,17 @@ class Check:
                 if side == "inputs":
                     if kind not in values:
                         raise BadInput(f"there is no rule for inputs of {kind}")
-                    body.append(
-                        f"s = (uint32_t)(atoi(v[1]) + {n}); for (int i = 0; i < {count}; i++)"
+                    loop.append(
+                        f"s = (uint32_t)(atoi(*v) + {n}); for (int i = 0; i < {count}; i++)"
                         f" {{ s = s * 1664525u + 1013904223u; {side}_{member}[i] = ({kind})({values[kind]}); }}"
                     )
-        body.append(f"if (c != 2 || {self.name}_run(&inputs, &outputs, memory) != 0) return 1;")
-        body += [
+        loop.append(f"if ({self.name}_run(&inputs, &outputs, {state}memory) != 0) return 1;")
+        loop += [
             f"fwrite(outputs_{m}, 1, {p.memory.size}, stdout);"
             for m, p in self.ports["outputs"].items()
         ]
-        return "\n".join([*text, "int main(int c, char **v) {", *body, "return 0; }", ""])
+        body += ["while (*++v) {", *loop, "}", "return 0; }", ""]
+        return "\n".join([*text, "int main(int c, char **v) {", "(void)c;", *body])
 
 
 def main(arguments: list[str]) -> int:

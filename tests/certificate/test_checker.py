@@ -144,7 +144,9 @@ def _changed(folder: Path, name: str, old: str, new: str) -> list[str]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_right_programs_are_proven(tmp_path: Path, name: str) -> None:
     """Also where several claims hold a range, and not each choice leaves one to every range."""
-    assert verdict(*program(name), tmp_path) == []
+    files, facts = program(name)
+    assert verdict(files, facts, tmp_path, "gcc") == []
+    assert len(facts["vectors"]) == (8 if facts["states"] else 2)
 
 
 def test_ranges_share_claims_out() -> None:
@@ -278,6 +280,16 @@ def test_wrong_uses_of_a_state_are_refused(
     changed = change(files["model.c"])
     assert changed != files["model.c"]
     assert part in verdict({**files, "model.c": changed}, facts, tmp_path)
+
+
+def test_another_function_on_a_state_is_noticed_by_vectors(tmp_path: Path) -> None:
+    """It has the same parameters and accesses, and C and certificate call it alike."""
+    files, facts = program("streaming")
+    old, new = "model_layer04_keep_rows", "model_layer17_keep_rows"
+    next(call for call in facts["calls"] if call["function"] == old)["function"] = new
+    changed = {**files, "model.c": files["model.c"].replace(f"    {old}(", f"    {new}(")}
+    assert verdict(changed, facts, tmp_path) == []
+    assert {*verdict(changed, facts, tmp_path, "gcc")} == {"vectors"}
 
 
 @pytest.mark.parametrize("change", [{"bytes": 36}, {"dtype": "uint8"}, {"member": "other"}])

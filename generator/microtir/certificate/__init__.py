@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from microtir.certificate.data import InstructionFacts
 from microtir.certificate.document import certificate_file, certified, checker_path
-from microtir.certificate.vectors import SEEDS, digests_of, inputs_of
+from microtir.certificate.vectors import digests_of, runs_of
 
 __all__ = [
-    "SEEDS",
     "InstructionFacts",
     "certificate_file",
     "certified",
     "checker_path",
     "digests_of",
-    "inputs_of",
+    "runs_of",
 ]

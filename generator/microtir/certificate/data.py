@@ -152,7 +152,10 @@ class FunctionFacts:
 
 @dataclass(frozen=True, slots=True)
 class VectorFacts:
-    """A run: the seed of the inputs, and the SHA-256 of each output of integers by its member."""
+    """A run: the seed of the inputs, and the SHA-256 of each output of integers by its member.
+
+    A run of a model with states follows the one before it; the first begins with a new state.
+    """
 
     seed: int
     outputs: dict[str, str]

@@ -12,9 +12,9 @@ from microtir.certificate.data import VectorFacts
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, TensorType
 from microtir.module.ir_module import ModelInfo
-from microtir.rewrite.reference.evaluate import execute
+from microtir.rewrite.reference.evaluate import execute_steps
 
-SEEDS = (1, 2)
+_RUNS, _RUNS_IN_TURN = 2, 8
 
 _MULTIPLIER, _INCREMENT = 1664525, 1013904223
 
@@ -30,16 +30,22 @@ _VALUES = {
 def vectors_of(graph: Graph, model: ModelInfo) -> Iterator[VectorFacts]:
     """Yield a run for each seed, where C and numpy agree to the bit: outputs are integers.
 
-    A model with states, or with inputs of other types than the rule has values for, has no runs.
+    A model with inputs of other types than the rule has values for has no runs.
     """
-    if graph.states or any(port.type.dtype.is_float for port in model.outputs):
+    if any(port.type.dtype.is_float for port in model.outputs):
         return
-    for seed in SEEDS:
-        if (inputs := inputs_of(graph, seed)) is not None:
-            yield VectorFacts(seed, digests_of(execute(graph, inputs), model))
+    runs = runs_of(graph)
+    for (seed, _), outputs in zip(runs, execute_steps(graph, (x for _, x in runs)), strict=True):
+        yield VectorFacts(seed, digests_of(outputs, model))
 
 
-def inputs_of(graph: Graph, seed: int) -> dict[str, Array] | None:
+def runs_of(graph: Graph) -> list[tuple[int, dict[str, Array]]]:
+    """Return the seed and the inputs of each run; those of a model with states are in turn."""
+    seeds = range(1, 1 + (_RUNS_IN_TURN if graph.states else _RUNS))
+    return [(seed, x) for seed in seeds if (x := _inputs_of(graph, seed)) is not None]
+
+
+def _inputs_of(graph: Graph, seed: int) -> dict[str, Array] | None:
     """Return the inputs of a run by name; None where an input has a type without a rule.
 
     States are no inputs: a caller gives them no values.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from microtir.artifact import Artifact
-from microtir.certificate import SEEDS, certificate_file, digests_of, inputs_of
+from microtir.certificate import certificate_file, digests_of, runs_of
 from microtir.evidence.part import Part
 from microtir.evidence.tools import programs_of
 from microtir.host.coverage import FunctionCoverage, measure_coverage
@@ -27,7 +27,7 @@ def coverage_part(artifact: Artifact) -> tuple[Part, dict[str, str]]:
     """
     graph, model = artifact.module.graph, artifact.module.model
     assert graph is not None and model is not None
-    runs = [inputs for seed in SEEDS if (inputs := inputs_of(graph, seed)) is not None]
+    runs = [inputs for _, inputs in runs_of(graph)]
     if not runs:
         types = ", ".join(sorted({tensor.dtype.value for tensor in graph.inputs}))
         return _part(
