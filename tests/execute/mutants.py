@@ -229,6 +229,16 @@ MUTANTS = {
     "halves of interpolated values go up": Mutant(
         "mve", ("resized",), f"{_MVE}/bilinear.j2", "vqadd.s{{ lane }} q0, q0, q1\n", "",
     ),
+    "halves of words of interpolated values go up": Mutant(
+        "dsp", ("resized",), f"{_DSP}/bilinear.j2", "add r9, r9, r3, lsr #7\n", "",
+    ),
+    "a pixel to the right is the one to the left": Mutant(
+        "dsp", ("resized",), f"{_DSP}/bilinear.j2", "ldrd r0, r3, [r5], #8", "ldrd r0, r3, [r4]",
+    ),
+    "the rows of an image change places": Mutant(
+        "dsp", ("resized",), f"{_DSP}/bilinear.j2", "ldr r6, [r0], #4\nldr r7, [r1], #4",
+        "ldr r7, [r0], #4\nldr r6, [r1], #4",
+    ),
     "the last channels of a pixel move the next one": Mutant(
         "mve", ("resized",), f"{_MVE}/bilinear.j2", "sub r3, r3, #{{ behind }}\n", "",
     ),

@@ -8,6 +8,7 @@ import pytest
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels import emit
+from microtir.kernels.arm_dsp.bilinear import BilinearWords
 from microtir.kernels.arm_mve.bilinear import BilinearVectors
 from microtir.kernels.portable.bilinear import Bilinear
 from microtir.operators.resize.definition import ResizeBilinear
@@ -59,27 +60,52 @@ def test_equal_to_the_meaning(op: ResizeBilinear, channels: int, dtype: DType) -
         np.testing.assert_array_equal(output, evaluate(resized, [values])[0])
 
 
-def test_uint8_by_vectors_where_floats_are_exact() -> None:
+@pytest.mark.parametrize("kernel", [BilinearVectors(), BilinearWords()], ids=lambda k: k.name)
+def test_uint8_where_floats_are_exact(kernel: BilinearWords) -> None:
     """Thirds of a border, at which every weight is one element's, make ties that floats round."""
     rng, refused = np.random.default_rng(0), 0
     for number in range(300):
         image, times = rng.integers(1, 4, 2), rng.choice([1, 2, 3, 4, 6], 2)
         flags = ((False, False), (True, False), (False, True))[number % 3]
         height, width = (int(n) for n in image * times)
-        shape = (1, int(image[0]), int(image[1]), 3)
+        shape = (1, int(image[0]), int(image[1]), 4)
         resized = layer(shape, (height, width), ResizeBilinear(*flags), DType.UINT8)
-        if BilinearVectors().refusal(resized) is not None:
+        if kernel.refusal(resized) is not None:
             refused += 1
             continue
         x, y = resized.inputs[0], resized.output
         layouts = {t: Layout.whole(t.type) for t in (x, y)}
-        operator = PlannedOperator(resized, BilinearVectors().candidate(resized))
+        operator = PlannedOperator(resized, kernel.candidate(resized))
         functions = [emit(operator, layouts, LayerName("layer"))]
         values = rng.integers(0, 256, x.shape).astype(np.uint8)
         output = np.zeros(y.shape, np.uint8)
-        Interpreter(functions).run("layer", [values, output])
+        scratch = [np.zeros(n // 2, np.uint16)] if (n := operator.candidate.scratch_bytes) else []
+        Interpreter(functions).run("layer", [values, output, *scratch])
         np.testing.assert_array_equal(output, evaluate(resized, [values])[0])
     assert 30 < refused < 270
+
+
+def test_int8_by_words_rounds_halves_away_from_zero() -> None:
+    """Weights of a quarter to a sixteenth, and values whose sums are halves of either sign."""
+    rng = np.random.default_rng(0)
+    for number in range(40):
+        height, width = (int(n) for n in rng.integers(1, 4, 2))
+        size = height * int(rng.choice([1, 2, 4, 8])), width * int(rng.choice([1, 2, 4, 8]))
+        op = ResizeBilinear(*((False, False), (False, True))[number % 2])
+        resized = layer((2, height, width, 4 * (1 + number % 3)), size, op, DType.INT8)
+        x, y = resized.inputs[0], resized.output
+        operator = PlannedOperator(resized, BilinearWords().candidate(resized))
+        layouts = {t: Layout.whole(t.type) for t in (x, y)}
+        values = rng.choice([-128, 127, *EXTREMES], x.shape).astype(np.int8)
+        output, scratch = (
+            np.zeros(y.shape, np.int8),
+            np.full(x.shape[2] * x.shape[3], 77, np.uint16),
+        )
+        function = emit(operator, layouts, LayerName("layer"))
+        verify(function)
+        prove_accesses(function)
+        Interpreter([function]).run("layer", [values, output, scratch])
+        np.testing.assert_array_equal(output, evaluate(resized, [values])[0])
 
 
 def test_other_types_are_refused() -> None:

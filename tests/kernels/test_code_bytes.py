@@ -194,6 +194,7 @@ CASES = [
     ("cortex-m4", "matmul_s8_2x4_dsp", product()),
     ("cortex-m55", "matmul_s8_2x4_mve", product()),
     ("cortex-m55", "bilinear_s8_1x8_mve", resized(2).graph.nodes[0]),
+    ("cortex-m4", "bilinear_s8_1x4_dsp", resized(10).graph.nodes[0]),
     ("cortex-m55", "svdf_s8_1x4_mve", remembering(3).graph.nodes[0]),
     ("cortex-m4", "matmul_s16_2x2_dsp", product(DType.INT16, 0)),
     ("cortex-m4", "pool_s8_1x4_dsp", average()),

@@ -65,10 +65,10 @@ def product(depth: int) -> Node:
     return node(BatchMatmul(adj_y=True), (x, y), tensor("z", (4, 4), DType.INT8, quant(0.04)))
 
 
-def image(times: int) -> Node:
+def image(times: int, channels: int = 8) -> Node:
     """An image of uint8 that becomes larger."""
     shapes = zip("xy", (1, times), strict=True)
-    x, y = (tensor(n, (1, 4 * k, 4, 8), DType.UINT8, quant(0.1)) for n, k in shapes)
+    x, y = (tensor(n, (1, 4 * k, 4, channels), DType.UINT8, quant(0.1)) for n, k in shapes)
     return node(ResizeBilinear(), (x,), y)
 
 
@@ -106,6 +106,8 @@ CASES = {
                        "l2norm_s8_1x8_mve", Refusal.TYPES),
     "long rows": (long_rows(), M4, "l2norm_s8_1x4_dsp", Refusal.SIZES),
     "thirds of uint8": (image(3), M55, "bilinear_s8_1x8_mve", Refusal.FORM),
+    "thirds of words": (image(3), M4, "bilinear_s8_1x4_dsp", Refusal.FORM),
+    "pixels of no whole words": (image(2, 6), M4, "bilinear_s8_1x4_dsp", Refusal.SIZES),
     "a broadcast": (add((1, 1, 1, 8)), X86, "add_s8_1x8_avx2", Refusal.SHAPES),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.arm_dsp import dense, depthwise_rows, depthwise_sums, gemm, narrow, windows
+from microtir.kernels.arm_dsp.bilinear import BilinearWords
 from microtir.kernels.arm_dsp.block_dense import BlockDenseRounded
 from microtir.kernels.arm_dsp.convolution_s16 import Convolution16
 from microtir.kernels.arm_dsp.copying import CopyWords, copy
@@ -90,6 +91,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     dense.Dense(),
     DenseNibbles(),
     BlockDenseRounded(),
+    BilinearWords(),
     Matmul(),
     Matmul16(),
     Convolution16("conv_s16_2x4_dsp", 125),
