@@ -44,6 +44,7 @@ from microtir.boards.board import read_board
 from microtir.conform.spec import built_in_specs, load_spec
 from microtir.errors import MicrotirError
 from microtir.frontend import check
+from microtir.frontend.onnx.node import TOO_LARGE
 from microtir.host.samples import read_arrays
 from microtir.plan.measured import Measured
 from microtir.studio.asks import read_ask
@@ -431,7 +432,10 @@ def _results(kind: Kind, seed: int, numbers: Sequence[int], folder: Path) -> Ite
         signal.alarm(SECONDS)
         try:
             kind.read(path)
-        except MicrotirError:
+        except MicrotirError as error:
+            if TOO_LARGE in str(error):  # a reader had made an array before it checked its size
+                yield f"MemoryError: {TOO_LARGE}"
+                return
             yield "refused"
         except BaseException as error:  # noqa: BLE001  # whatever it is, it is a problem
             yield f"{type(error).__name__}: {error}".replace("\n", " ")[:200]

@@ -14,7 +14,7 @@ from microtir.dtype import DType
 from microtir.frontend.onnx import check_onnx
 from microtir.frontend.onnx.file import FileGraph, FileNode, FileValue, OnnxFile
 from microtir.frontend.onnx.graph import GraphReader
-from microtir.frontend.onnx.node import CANNOT_COMPUTE
+from microtir.frontend.onnx.node import CANNOT_COMPUTE, TOO_LARGE
 from microtir.frontend.onnx.readers import READERS
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.operators.common.onnx_operands import OnnxReader
@@ -22,6 +22,7 @@ from tests.support.onnx_models import model_of, typed
 
 OPSETS = {"": 23, "ai.onnx.ml": 5, "ai.onnx.preview": 1, "com.microsoft": 1}
 MOST_INPUTS = 9  # of an operator that takes any number
+FAR = 1 << 40
 VALUES: Mapping[str, Any] = {
     "INT": 1, "FLOAT": 1.0, "STRING": "a", "INTS": (1, 1), "FLOATS": (1.0, 1.0),
     "TENSOR": np.ones(2, np.float32),
@@ -63,7 +64,7 @@ def test_operands_that_do_not_fit(dtype: DType, rank: int, constants: int) -> No
     reader = GraphReader(OnnxFile("f", "", 1, OPSETS, graph, ""), InputShapes({}, {}))
     reader.graph("g")
     assert reader.problems
-    assert not [p for p in reader.problems if CANNOT_COMPUTE in p.what]
+    assert not [p for p in reader.problems if CANNOT_COMPUTE in p.what or TOO_LARGE in p.what]
 
 
 @pytest.mark.parametrize(
@@ -87,3 +88,30 @@ def test_what_is_said(operator: str, dtypes: Any, shape: tuple[int, ...], legal:
     (problem,) = check_onnx(model_of([helper.make_node(operator, names, ["y"])], inputs, ["y"]))
     assert "input" in str(problem)
     assert legal in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("operator", "held", "attributes"),
+    [
+        *(("Resize", {"none": [], "scales": [], "sizes": [1, 1, 4, FAR]}, {"mode": mode})
+          for mode in ("nearest", "linear", "cubic")),
+        ("Resize", {"none": [], "scales": [1, 1, 1, FAR]}, {"antialias": 1, "mode": "linear"}),
+        ("Upsample", {"scales": [1, 1, FAR, 1]}, {}),
+        ("ConvTranspose", {"w": np.ones((1, 1, 2, 2))}, {"dilations": [1, FAR]}),
+    ],
+)  # fmt: skip
+def test_numbers_that_ask_for_too_much_memory(
+    operator: str, held: Mapping[str, Any], attributes: Mapping[str, Any]
+) -> None:
+    """A limit is named before such an array is made: for one of fewer elements there is memory."""
+    constants = {
+        name: np.array(values, np.int64 if name == "sizes" else np.float32)
+        for name, values in held.items()
+    }
+    node = helper.make_node(operator, ["x", *constants], ["y"], **attributes)
+    opset = 9 if operator == "Upsample" else 19
+    file = model_of([node], [typed("x", (1, 1, 4, 4))], ["y"], constants, opset=opset)
+    (problem,) = check_onnx(file)
+    assert CANNOT_COMPUTE not in problem.what
+    assert TOO_LARGE not in problem.what
+    assert "at most 16" in str(problem)

@@ -36,6 +36,9 @@ Scope: TypeAlias = "MutableMapping[str, Value | None]"
 CANNOT_COMPUTE = "its attributes and constants are not usable numbers"
 """Text of the error where numbers fail in a computation that no reader has checked them for."""
 
+TOO_LARGE = "its numbers ask for more memory than there is"
+"""Text of the error where a reader has not checked how large an array of theirs is."""
+
 MOST_DEPTH = 16
 """Deepest nesting of graphs inside of nodes, and of functions inside of functions."""
 
@@ -136,7 +139,9 @@ class NodeReader:
         self.parts.budget.allow_for_node()
         try:
             return read_named(operands, reader)
-        except (ArithmeticError, MemoryError, ValueError) as error:
+        except MemoryError as error:
+            raise operands.malformed(TOO_LARGE) from error
+        except (ArithmeticError, ValueError) as error:
             reason = f": {brief(str(error))}" if str(error) else ""
             raise operands.malformed(f"{CANNOT_COMPUTE}{reason}") from error
 

@@ -117,10 +117,17 @@ class Kernel:
     stretches: bool
     leaves_out: bool
 
+    def shrink(self, axis: AxisResize) -> float:
+        """Return by which factor distances count."""
+        return min(axis.scale, 1.0) if self.stretches else 1.0
+
+    def reach(self, axis: AxisResize) -> int:
+        """Return how many elements on each side of a place may weigh anything."""
+        return math.ceil((1 if self.mode == "linear" else 2) / self.shrink(axis))
+
     def matrix(self, axis: AxisResize, at: Array) -> Array:
         """Return what each element of an axis weighs, a row for each place."""
-        shrink = min(axis.scale, 1.0) if self.stretches else 1.0
-        reach = math.ceil((1 if self.mode == "linear" else 2) / shrink)
+        shrink, reach = self.shrink(axis), self.reach(axis)
         first = np.floor(at).astype(np.int64)
         near = first[:, None] + np.arange(-reach, reach + 2)
         weights = self._weights((near - at[:, None]) * shrink)
@@ -147,6 +154,7 @@ def along_axis(
     node: OnnxNode, x: Tensor, number: int, axis: AxisResize, kernel: Kernel, mode: str
 ) -> Tensor:
     """Return a tensor with one axis resized."""
+    node.check_room(axis.extent)
     at = places(axis, mode, np.float32 if kernel.mode == "nearest" else np.float64)
     if at is None:
         raise node.malformed(f"the places are {mode!r}")
@@ -158,6 +166,7 @@ def along_axis(
         chosen = nearest_places.clip(0, axis.size - 1)
         result = node.emit(Gather(number), x, int32s(node, chosen))
     else:
+        node.check_room(axis.extent, max(axis.size, kernel.reach(axis)))
         weights = node.constant(kernel.matrix(axis, at).astype(np.float32))
         rows = to_last(node, x, number)
         shape = (*rows.shape[:-1], axis.extent)

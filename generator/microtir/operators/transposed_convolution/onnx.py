@@ -28,7 +28,7 @@ def conv_transpose(node: onnx_operands.OnnxNode) -> Tensor:
     if groups < 1 or stored.shape[0] != image.shape[1] or stored.shape[0] % groups:
         raise node.malformed(f"weights of {stored.shape} for {image.shape[1]} channels")
     dilations = node.list_of_integers("dilations", (1,) * (rank - 2))
-    weights = _dense(_spread(stored, dilations), groups)
+    weights = _dense(_spread(node, stored, dilations), groups)
     strides, before, extents = _placed(node, image.shape[2:], weights.shape[2:])
     if rank == 5:
         return _of_volumes(node, weights, strides, before, extents)
@@ -77,9 +77,10 @@ def _with_gaps(node: onnx_operands.OnnxNode, x: Tensor, axis: int, stride: int) 
     return onnx_parts.along(node, row, axis, 0, (size - 1) * stride + 1)
 
 
-def _spread(weights: Array, dilations: tuple[int, ...]) -> Array:
+def _spread(node: onnx_operands.OnnxNode, weights: Array, dilations: tuple[int, ...]) -> Array:
     """Return weights with as many zeros between the taps as a dilation asks for."""
     taps = [(size - 1) * step + 1 for size, step in zip(weights.shape[2:], dilations, strict=True)]
+    node.check_room(*weights.shape[:2], *taps)
     spread = np.zeros((*weights.shape[:2], *taps), weights.dtype)
     steps = tuple(slice(None, None, step) for step in dilations)
     places = (slice(None), slice(None), *steps)
