@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -115,3 +116,37 @@ def test_numbers_that_ask_for_too_much_memory(
     assert CANNOT_COMPUTE not in problem.what
     assert TOO_LARGE not in problem.what
     assert "at most 16" in str(problem)
+
+
+HUGE = (1 << 27,)
+
+
+@pytest.mark.parametrize(
+    ("operator", "domain", "given", "attributes"),
+    [
+        ("DynamicSlice", "com.microsoft", ((np.float32, (2,)), (np.int64, HUGE), (np.int64, HUGE)),
+         {}),
+        ("Hardmax", "", ((np.float32, HUGE),), {}),
+        ("Normalizer", "ai.onnx.ml", ((np.float32, (*HUGE, 1)),), {}),
+        ("Scatter", "", ((np.float32, HUGE), (np.int64, None), (np.float32, (1,))), {}),
+        ("SplitToSequence", "", ((np.float32, HUGE),), {}),
+        ("Unique", "", ((np.float32, HUGE),), {"sorted": 0}),
+        ("Unique", "", ((np.float32, HUGE),), {}),
+    ],
+)  # fmt: skip
+def test_inputs_that_ask_for_too_much_memory(
+    operator: str, domain: str, given: Any, attributes: Mapping[str, Any]
+) -> None:
+    """Constants of the size of an input are refused before they are made; no shape: a constant."""
+    names = [f"x{n}" for n in range(len(given))]
+    typed_names = [(name, *type_) for name, type_ in zip(names, given, strict=True)]
+    inputs = [typed(name, shape, dtype) for name, dtype, shape in typed_names if shape]
+    held = {name: np.zeros(1, dtype) for name, dtype, shape in typed_names if not shape}
+    node = helper.make_node(operator, names, ["y"], domain=domain, **attributes)
+    opset = 10 if operator == "Scatter" else 19
+    tracemalloc.start()
+    problems = check_onnx(model_of([node], inputs, ["y"], held, opset=opset))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 24
+    assert [p for p in problems if "at most" in str(p) or "one for an axis" in str(p)]

@@ -9,7 +9,7 @@ from microtir.graph.ir import Tensor
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.attention.definition import RotaryPositions
 from microtir.operators.common.onnx_operands import OnnxNode
-from microtir.operators.common.onnx_parts import int32s, reshaped, transposed
+from microtir.operators.common.onnx_parts import int32s, numbers, reshaped, transposed
 from microtir.operators.common.onnx_types import cast
 
 
@@ -24,9 +24,8 @@ def rotary_embedding(node: OnnxNode) -> Tensor:
         return _turned(node, x, heads, (cosines, sines), _positions(node, places, rows))
     if any(len(table.shape) != 3 for table in (cosines, sines)):
         raise node.malformed(f"tables of {cosines.shape} without positions", "3 dimensions")
-    numbers = int32s(node, np.arange(rows))
     flat = [reshaped(node, table, rows, table.shape[2]) for table in (cosines, sines)]
-    return _turned(node, x, heads, (flat[0], flat[1]), numbers)
+    return _turned(node, x, heads, (flat[0], flat[1]), numbers(node, rows))
 
 
 def microsoft_rotary_embedding(node: OnnxNode) -> Tensor:
@@ -78,8 +77,8 @@ def following(node: OnnxNode, first: Tensor, tokens: int, batch: int = 1) -> Ten
     """Return the positions of the rows of each sequence, from that of the first one on."""
     if tokens * batch == 1:
         return first
-    numbers = int32s(node, np.tile(np.arange(tokens), batch))
-    return node.emit(Add(), first, numbers)
+    node.check_room(tokens, batch)
+    return node.emit(Add(), first, int32s(node, np.tile(np.arange(tokens), batch)))
 
 
 def _refuse_attributes(node: OnnxNode) -> None:

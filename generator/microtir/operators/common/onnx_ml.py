@@ -171,7 +171,7 @@ def _softmax_zero(node: OnnxNode, scores: Tensor) -> Tensor:
     size = node.emit(Abs(), scores)
     counts = node.emit(Greater(), size, node.scalar_like(_NEARLY_ZERO, size), dtype=DType.BOOL)
     powers = node.emit(Exp(), node.emit(Sub(), scores, largest))
-    zero = node.constant(np.zeros(scores.shape, np.float32))
+    zero = onnx_parts.filled(node, scores.shape, 0)
     taking = node.emit(Select(), counts, powers, zero, dtype=DType.FLOAT32)
     left_out = node.emit(Mul(), scores, node.emit(Exp(), node.emit(Neg(), largest)))
     each = node.emit(Select(), counts, powers, left_out, dtype=DType.FLOAT32)

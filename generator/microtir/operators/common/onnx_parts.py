@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.common.onnx_operands import OnnxNode
 from microtir.operators.common.onnx_values import RowCount
+from microtir.operators.common.shapes import Shape
 from microtir.operators.movement import definition as movement
 
 
@@ -26,7 +28,7 @@ def strided(
     if shape == x.shape and set(strides) <= {1}:
         return x
     if 0 in shape:
-        return node.constant(np.zeros(shape, x.dtype.value))
+        return filled(node, shape, 0, x.dtype)
     # The shape is said: the operator could leave out axes of one element.
     return node.emit(movement.StridedSlice(tuple(begin), tuple(strides), shape), x, shape=shape)
 
@@ -110,6 +112,26 @@ def with_row_count(node: OnnxNode, rows: Tensor, axis: int, count: Tensor) -> Te
         return along(node, rows, axis, 0, int(count.data[0]))
     node.emitter.count_rows(rows, RowCount(axis, count))
     return rows
+
+
+def numbers(node: OnnxNode, *shape: int, first: int = 0) -> Tensor:
+    """Return a constant of int32: as many numbers from a first one on as the shape holds.
+
+    Raises:
+        ModelFileError: there is no room for so many.
+    """
+    node.check_room(*shape)
+    return int32s(node, np.arange(first, first + math.prod(shape)).reshape(shape))
+
+
+def filled(node: OnnxNode, shape: Shape, value: float, dtype: DType = DType.FLOAT32) -> Tensor:
+    """Return a constant whose elements are all one value.
+
+    Raises:
+        ModelFileError: there is no room for so many.
+    """
+    node.check_room(*shape)
+    return node.constant(np.full(shape, value, dtype.value))
 
 
 def int32s(node: OnnxNode, values: Array) -> Tensor:

@@ -11,7 +11,7 @@ from microtir.graph.ir import Array, Tensor
 from microtir.operators.arithmetic.definition import Mul, Sub
 from microtir.operators.common.onnx_ml import ML, floats
 from microtir.operators.common.onnx_operands import MANY, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import along, joined, reshaped
+from microtir.operators.common.onnx_parts import along, filled, joined, reshaped
 from microtir.operators.common.onnx_types import cast
 from microtir.operators.conditions.definition import Equal, Greater, NotEqual
 from microtir.operators.division.definition import Div
@@ -56,7 +56,7 @@ def normalizer(node: OnnxNode) -> Tensor:
         total = node.emit(Sum((axis,), keep_dims=True), node.emit(Square(), x))
         size = node.emit(Sqrt(), total)
     is_nothing = node.emit(Equal(), size, node.scalar_like(0.0, size), dtype=DType.BOOL)
-    ones = node.constant(np.ones(size.shape, np.float32))
+    ones = filled(node, size.shape, 1)
     return node.emit(Div(), x, node.emit(Select(), is_nothing, ones, size, dtype=DType.FLOAT32))
 
 

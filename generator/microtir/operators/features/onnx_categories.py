@@ -8,7 +8,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.common.onnx_ml import distinct, refuse_strings
 from microtir.operators.common.onnx_operands import OnnxNode
-from microtir.operators.common.onnx_parts import joined, reshaped
+from microtir.operators.common.onnx_parts import filled, joined, reshaped
 from microtir.operators.common.onnx_types import cast
 from microtir.operators.conditions.definition import Equal, LogicalOr, NotEqual
 from microtir.operators.indexing.definition import Gather
@@ -105,7 +105,7 @@ def label_encoder(node: OnnxNode) -> Tensor:
             "the same number of keys and values, of the type of the input",
         )
     is_key = cast(node, _is_each(node, x, keys), DType.FLOAT32)
-    is_other = node.constant(np.ones((*x.shape, 1), np.float32))
+    is_other = filled(node, (*x.shape, 1), 1)
     last = len(x.shape)
     index = node.emit(ArgMax(last), joined(node, (is_key, is_other), last), dtype=DType.INT64)
     if texts:

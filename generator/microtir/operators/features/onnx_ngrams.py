@@ -83,7 +83,7 @@ def _counts(node: onnx_operands.OnnxNode, x: Tensor, pool: Array, steps: Sequenc
         count = node.emit(Sum((1,)), onnx_types.cast(node, is_there, DType.FLOAT32))
         total = count if total is None else add(node, total, count)
     if total is None:
-        return node.constant(np.zeros((x.shape[0], len(pool)), np.float32))
+        return onnx_parts.filled(node, (x.shape[0], len(pool)), 0)
     return total
 
 
@@ -125,7 +125,7 @@ def _weighted(node: onnx_operands.OnnxNode, counts: Tensor) -> Tensor:
     values = node.constant(weights if weights.size else np.ones(counts.shape[1], np.float32))
     if mode == "TFIDF":
         return mul(node, counts, values)
-    spread = mul(node, values, node.constant(np.ones(counts.shape, np.float32)))
+    spread = mul(node, values, onnx_parts.filled(node, counts.shape, 1))
     return choose(node, greater(node, counts, 0.0), spread, mul(node, spread, 0.0))
 
 

@@ -13,8 +13,10 @@ from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul,
 from microtir.operators.common.onnx_operands import OnnxNode
 from microtir.operators.common.onnx_parts import (
     along,
+    filled,
     int32s,
     joined,
+    numbers,
     reshaped,
     stacked,
     transposed,
@@ -157,6 +159,7 @@ def _put_at_known(
 ) -> Tensor:
     """Gather each row from what was there and from the updates; several for one row in turn."""
     count = rows.shape[0]
+    node.check_room(count)
     source = joined(node, (rows, updates), 0)
     if kind == "none":
         chosen = np.arange(count)
@@ -194,7 +197,7 @@ def _put_at_computed(
     result = node.emit(indexing.ScatterNd(rows.shape, keeps_last=True), updates, at)
     if rows.data is not None and not rows.data.any():
         return result
-    ones = node.constant(np.ones(places.shape, np.int32))
+    ones = filled(node, places.shape, 1, DType.INT32)
     hits = node.emit(indexing.ScatterNd(rows.shape[:1]), ones, at)
     is_hit = node.emit(Greater(), hits, node.scalar_like(0, hits), dtype=DType.BOOL)
     mask = reshaped(node, is_hit, rows.shape[0], *(1,) * (len(rows.shape) - 1))
@@ -238,7 +241,7 @@ def image_from_columns(node: OnnxNode) -> Tensor:
         if len(inside) == index.size
         else node.emit(indexing.Gather(0), values, int32s(node, inside))
     )
-    zeros = node.constant(np.zeros((math.prod(sizes), n, channels), columns.dtype.value))
+    zeros = filled(node, (math.prod(sizes), n, channels), 0, columns.dtype)
     result = _put_at_known(node, zeros, index.reshape(-1)[inside], values, "add")
     return reshaped(node, transposed(node, result, (1, 2, 0)), n, channels, *sizes)
 
@@ -307,8 +310,8 @@ def one_hot(node: OnnxNode) -> Tensor:
         index = int32s(node, np.where(indices.data < 0, indices.data + depth, indices.data))
     wide = reshaped(node, index, *indices.shape[:axis], 1, *indices.shape[axis:])
     line = [depth if n == axis else 1 for n in range(rank)]
-    numbers = int32s(node, np.arange(depth).reshape(line))
-    is_here = node.emit(Equal(), wide, numbers, dtype=DType.BOOL)
+    places = numbers(node, *line)
+    is_here = node.emit(Equal(), wide, places, dtype=DType.BOOL)
     off, on = (reshaped(node, along(node, values, 0, n, 1)) for n in (0, 1))
     return node.emit(Select(), is_here, on, off, dtype=values.dtype)
 
@@ -325,7 +328,7 @@ def reverse_sequence(node: OnnxNode) -> Tensor:
     order = (batch, time, *range(2, len(x.shape)))
     rows = transposed(node, x, order)
     count, steps = rows.shape[:2]
-    number = int32s(node, np.arange(steps).reshape(1, steps))
+    number = numbers(node, 1, steps)
     ends = reshaped(node, lengths, count, 1)
     last = node.emit(Sub(), ends, node.scalar_like(1, ends))
     mirrored = node.emit(Sub(), last, number)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_operands import (
@@ -15,7 +16,7 @@ from microtir.operators.common.onnx_operands import (
     OnnxReader,
     by_definition,
 )
-from microtir.operators.common.onnx_parts import along, box
+from microtir.operators.common.onnx_parts import along, box, filled
 from microtir.operators.common.onnx_quantized import Scaling, requantised
 from microtir.operators.common.onnx_values import Value
 from microtir.operators.indexing.definition import Gather
@@ -39,7 +40,7 @@ def dropout(node: OnnxNode) -> tuple[Tensor, ...]:
             "export the model in inference mode", ExportProblem.TRAINING_MODE,
         )  # fmt: skip
     x = node.input(0)
-    return x, node.constant(np.ones(x.shape, np.bool_))
+    return x, filled(node, x.shape, 1, DType.BOOL)
 
 
 def _drops(node: OnnxNode) -> bool:

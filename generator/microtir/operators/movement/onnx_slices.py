@@ -10,7 +10,7 @@ from microtir.errors import ExportProblem, UnsupportedModelError
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_arithmetic import add, choose, less
 from microtir.operators.common.onnx_operands import OnnxNode
-from microtir.operators.common.onnx_parts import along, joined, reshaped, strided
+from microtir.operators.common.onnx_parts import along, filled, joined, reshaped, strided
 from microtir.operators.movement.definition import StridedSlice
 
 
@@ -45,6 +45,8 @@ def dynamic_slice(node: OnnxNode) -> Tensor:
     """Read a slice whose starts and ends are inputs, as in onnxruntime's DynamicSlice."""
     x, first, last = node.input(0), node.input(1), node.input(2)
     count = first.type.elements
+    if count > len(x.shape):
+        raise node.malformed(f"starts of the shape {first.shape} for {x.shape}", "one for an axis")
     has_axes, has_steps = (node.optional(index) is not None for index in (3, 4))
     axes = node.integers(3, "the axes") if has_axes else tuple(range(count))
     steps = node.integers(4, "the steps") if has_steps else (1,) * count
@@ -123,7 +125,7 @@ def _computed(node: OnnxNode, x: Tensor, axes: tuple[int, ...], steps: tuple[int
     if any(part.length == 0 for part in moving.values()) or rest.type.elements == 0:
         lengths = {at: part.length for at, part in moving.items()}
         shape = tuple(lengths.get(at, extent) for at, extent in enumerate(rest.shape))
-        return node.constant(np.zeros(shape, x.dtype.value))
+        return filled(node, shape, 0, x.dtype)
     return _at_places(node, rest, starts, moving)
 
 

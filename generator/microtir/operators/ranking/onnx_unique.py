@@ -15,7 +15,14 @@ from microtir.dtype import DType
 from microtir.graph.ir import Tensor, TensorType
 from microtir.operators.common.onnx_arithmetic import choose, equal, less, sub
 from microtir.operators.common.onnx_operands import OnnxNode
-from microtir.operators.common.onnx_parts import along, int32s, joined, reshaped, with_row_count
+from microtir.operators.common.onnx_parts import (
+    along,
+    int32s,
+    joined,
+    numbers,
+    reshaped,
+    with_row_count,
+)
 from microtir.operators.common.onnx_types import cast, emit_wide
 from microtir.operators.conditions.definition import NotEqual
 from microtir.operators.cumulation.definition import Cumsum
@@ -62,7 +69,7 @@ def computed_unique(node: OnnxNode, sort: Sort) -> tuple[Tensor, ...]:
     line = reshaped(node, x, x.type.elements)
     groups = _groups(node, line, sort)
     is_sorted = node.integer("sorted", 1)
-    row_groups, count = _in_order(node, groups) if is_sorted else _as_they_came(node, line, groups)
+    row_groups, count = _in_order(node, groups) if is_sorted else _as_they_came(node, groups)
     first, inverse, counts = (cast(node, numbers, DType.INT64) for numbers in row_groups)
     values = node.emit(Gather(0), line, row_groups[0])
     outputs = (with_row_count(node, rows, 0, count) for rows in (values, first, counts))
@@ -125,20 +132,18 @@ def _in_order(node: OnnxNode, groups: _Groups) -> tuple[tuple[Tensor, Tensor, Te
     size, begins = groups.size, groups.begins
     rest = [along(node, begins, 0, 1, size - 1)] if size > 1 else []
     following = joined(node, (*rest, int32s(node, np.zeros(1))), 0)
-    has_next = less(node, int32s(node, np.arange(1, size + 1)), groups.count)
+    has_next = less(node, numbers(node, size, first=1), groups.count)
     counts = sub(node, choose(node, has_next, following, size), begins)
     first = node.emit(Gather(0), groups.places, begins)
     return (first, _put_back(node, groups, groups.numbers), counts), groups.count
 
 
-def _as_they_came(
-    node: OnnxNode, line: Tensor, groups: _Groups
-) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
+def _as_they_came(node: OnnxNode, groups: _Groups) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
     """Return the same in the order of the line."""
     (first, by_value, counts), _ = _in_order(node, groups)
     # Of each value of the line, where the first that is equal to it stands.
     leaders = _put_back(node, groups, node.emit(Gather(0), first, groups.numbers))
-    is_first = equal(node, leaders, int32s(node, np.arange(line.shape[0])))
+    is_first = equal(node, leaders, numbers(node, groups.size))
     places, count = _places(node, is_first)
     inverse = node.emit(Gather(0), _numbers(node, is_first), leaders)
     sizes = node.emit(Gather(0), counts, node.emit(Gather(0), by_value, places))

@@ -18,7 +18,14 @@ from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.operators.common import onnx_functions, onnx_loops, onnx_quantized
 from microtir.operators.common.onnx_arithmetic import add, choose, least, most, mul, sub
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import along, backwards, joined, reshaped, transposed
+from microtir.operators.common.onnx_parts import (
+    along,
+    backwards,
+    filled,
+    joined,
+    reshaped,
+    transposed,
+)
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import Gather
 from microtir.operators.matmul.definition import BatchMatmul
@@ -400,7 +407,7 @@ def _written_out(
             f"{steps} steps that have to be unrolled", f"up to {_MOST_STEPS}",
             "export the model with shorter sequences",
         )  # fmt: skip
-    zeros = node.constant(np.zeros((n, layer.size), np.float32))
+    zeros = filled(node, (n, layer.size), 0)
     outputs = []
     for number in range(steps)[:: -1 if is_reverse else 1]:
         # Behind the end of a sequence its states stay, and its outputs are zeros.
@@ -418,7 +425,7 @@ def _start(node: OnnxNode, index: int, number: int, shape: tuple[int, int]) -> T
     """Return a state before the first step: an input, or zeros."""
     tensor = node.optional(index)
     if tensor is None:
-        return node.constant(np.zeros(shape, np.float32))
+        return filled(node, shape, 0)
     axis = 1 if node.integer("layout", 0) else 0
     return reshaped(node, along(node, tensor, axis, number, 1), *shape)
 

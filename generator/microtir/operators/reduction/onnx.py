@@ -14,7 +14,7 @@ from microtir.graph.ir import Tensor
 from microtir.operators.arithmetic.definition import Add, Pow, Sub
 from microtir.operators.common import onnx_arithmetic, onnx_layout, onnx_quantized, onnx_types
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import backwards, int32s, reshaped
+from microtir.operators.common.onnx_parts import backwards, numbers, reshaped
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.reduction import definition as reduction
 from microtir.operators.unary.definition import Abs, Exp, Log, Sqrt, Square
@@ -133,9 +133,9 @@ def _hardmax(node: OnnxNode, x: Tensor, axis: int) -> Tensor:
     index = node.emit(reduction.ArgMax(axis), x, dtype=DType.INT32)
     wide = reshaped(node, index, *(1 if n == axis else e for n, e in enumerate(x.shape)))
     line = [x.shape[axis] if n == axis else 1 for n in range(len(x.shape))]
-    numbers = int32s(node, np.arange(x.shape[axis]).reshape(line))
+    places = numbers(node, *line)
     one, nothing = (node.scalar_like(n, x) for n in (1, 0))
-    return onnx_arithmetic.choose(node, onnx_arithmetic.equal(node, wide, numbers), one, nothing)
+    return onnx_arithmetic.choose(node, onnx_arithmetic.equal(node, wide, places), one, nothing)
 
 
 def global_power_pool(node: OnnxNode) -> Tensor:

@@ -11,7 +11,7 @@ from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_arithmetic import add, both, choose, most, mul, sub
 from microtir.operators.common.onnx_arithmetic import at_most as no_more
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader, by_definition
-from microtir.operators.common.onnx_parts import along, reshaped, transposed
+from microtir.operators.common.onnx_parts import along, filled, reshaped, transposed
 from microtir.operators.common.onnx_windows import window_of
 from microtir.operators.indexing.definition import Gather
 from microtir.operators.matmul.definition import BatchMatmul
@@ -140,7 +140,7 @@ def _region_taps(node: OnnxNode, place: Tensor, size: int) -> tuple[Tap, ...]:
 
 def _spread(node: OnnxNode, tap: Tap, shape: Sequence[int], points: tuple[int, ...]) -> Tap:
     """Return a tap of one axis at each point of both."""
-    zeros = node.constant(np.zeros((1, *points), np.float32))
+    zeros = filled(node, (1, *points), 0)
     place, weight = (
         reshaped(node, add(node, reshaped(node, x, *shape), zeros), shape[0], math.prod(points))
         for x in (tap.place, tap.weight)

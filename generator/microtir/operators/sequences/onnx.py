@@ -72,6 +72,8 @@ def split(node: OnnxNode) -> TensorSequence:
     if not is_legal:
         raise node.malformed(f"parts of {sizes} of an axis of {extent}", "sizes that add up")
     if is_even:
+        if -(-extent // sizes[0]) > MANY:
+            raise node.malformed(f"parts of {sizes[0]} of an axis of {extent}", f"at most {MANY}")
         sizes = tuple(min(sizes[0], extent - begin) for begin in range(0, extent, sizes[0]))
     begins = np.cumsum((0, *sizes)).tolist()
     parts = [along(node, x, axis, *part) for part in zip(begins, sizes, strict=False)]

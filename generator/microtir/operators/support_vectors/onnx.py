@@ -13,7 +13,7 @@ from microtir.operators.activations.definition import Logistic, Tanh
 from microtir.operators.arithmetic.definition import Mul, Pow
 from microtir.operators.common import onnx_arithmetic, onnx_ml, onnx_types
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import along, int32s, joined
+from microtir.operators.common.onnx_parts import along, filled, int32s, joined
 from microtir.operators.conditions.definition import GreaterEqual
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import Gather
@@ -145,7 +145,7 @@ def svm_regressor(node: OnnxNode) -> Tensor:
         sums = _layer(node, x, weights, start)
     if not node.integer("one_class", 0):
         return sums
-    inside, outside = (node.constant(np.full(sums.shape, end, np.float32)) for end in (1.0, -1.0))
+    inside, outside = (filled(node, sums.shape, end) for end in (1, -1))
     return onnx_arithmetic.choose(node, onnx_arithmetic.greater(node, sums, 0.0), inside, outside)
 
 
@@ -190,7 +190,7 @@ def _linear(
     else:
         is_second = onnx_arithmetic.greater(node, largest, 0.0)
     first = node.emit(ArgMax(1), scores, dtype=DType.INT64)
-    one = node.constant(np.full(first.shape, 1, np.int64))
+    one = filled(node, first.shape, 1, DType.INT64)
     return onnx_ml.labelled(
         node, onnx_arithmetic.choose(node, is_second, one, first), labels
     ), results
@@ -228,7 +228,7 @@ def _pair_scores(node: OnnxNode, counts: tuple[int, ...]) -> Tensor:
     parts = [
         _layer(node, along(node, similarities, 1, place.start, count), table[:, place])
         if count
-        else node.constant(np.zeros((similarities.shape[0], classes - 1), np.float32))
+        else filled(node, (similarities.shape[0], classes - 1), 0)
         for place, count in zip(places, counts, strict=True)
     ]
     of_classes = joined(node, parts, 1)
