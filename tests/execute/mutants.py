@@ -328,6 +328,27 @@ MUTANTS = {
     "the last of an odd number of columns is that behind it": Mutant(
         "dsp", ("s16_matmul",), f"{_DSP}/products_s16.j2", "subeq lr, lr, #2", "subeq lr, lr, #0",
     ),
+    "values of the second of two columns are gathered from the first": Mutant(
+        "mve", ("s16_matmul",), f"{_MVE}/products_s16.j2", "vadd.i16 q5, q4, r5", "vmov q5, q4",
+    ),
+    "of two rows beside each other the first one is taken twice": Mutant(
+        "mve", ("s16_matmul",), f"{_MVE}/products_s16.j2", "vadd.i16 q7, q6, r5", "vmov q7, q6",
+    ),
+    "sums of vectors of int16 lose their upper words": Mutant(
+        "mve", ("s16_matmul",), f"{_MVE}/products_s16.j2", "vmul.i32 q1, q1, r8",
+        "vmov.i32 q1, #0",
+    ),
+    "sums of vectors of int16 are rounded down": Mutant(
+        "mve", ("s16_matmul",), f"{_MVE}/products_s16.j2", "vrshl.s32 q0, r9", "vshl.s32 q0, r9",
+    ),
+    "the last of an odd number of columns of vectors is that behind it": Mutant(
+        "mve", ("s16_matmul",), f"{_MVE}/products_s16.j2", "subeq r12, r12, #2",
+        "subeq r12, r12, #0",
+    ),
+    "values behind the last vector are those of its start": Mutant(
+        "mve", ("s16_matmul",), f"{_MVE}/products_s16.j2",
+        '{{ products("a" if has_whole else "") }}', '{{ products("") }}',
+    ),
     "what is below zero has the factor of what is not": Mutant(
         "dsp", ("rescaled_leaky_relu",), f"{_DSP}/arithmetic.j2", "smmlarmi r12, r3, r6, r7",
         "smmlarmi r12, r3, r8, r9",

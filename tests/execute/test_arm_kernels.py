@@ -146,7 +146,7 @@ CORES = {
         "quantize_f32_1x4_mve": 20, "dequantize_f32_1x4_mve": 5,
         "matmul_s8_2x4_mve": 4, "lstm_s8_1x4_mve": 12, "bilinear_s8_1x8_mve": 8,
         "conv_f32_4x4_mve": 6, "dwconv_f32_6x4_mve": 4, "tconv_f32_4x4_mve": 3,
-        "dense_f32_1x24_mve": 3, "matmul_f32_4x4_mve": 1,
+        "dense_f32_1x24_mve": 3, "matmul_f32_4x4_mve": 1, "matmul_s16_2x2_mve": 9,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "dwconv_s8_1x16_mve_turned",
         "dwconv_s16_1x8_mve_turned", "pool_s8_1x16_mve",
         "pool_s8_1x16_mve_windows")),

@@ -197,6 +197,7 @@ CASES = [
     ("cortex-m4", "bilinear_s8_1x4_dsp", resized(10).graph.nodes[0]),
     ("cortex-m55", "svdf_s8_1x4_mve", remembering(3).graph.nodes[0]),
     ("cortex-m4", "matmul_s16_2x2_dsp", product(DType.INT16, 0)),
+    ("cortex-m55", "matmul_s16_2x2_mve", product(DType.INT16, 0)),
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
     ("cortex-m4", "reduce_s8_1x4_dsp", mean()),
     ("cortex-m4", "lanes_s8_1x4_dsp", extreme()),

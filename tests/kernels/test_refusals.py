@@ -59,10 +59,17 @@ def long_rows() -> Node:
     return node(L2Normalize(), (x,), y)
 
 
-def product(depth: int) -> Node:
-    """Four rows times four columns, of which both lie as rows."""
-    x, y = (tensor(n, (4, depth), DType.INT8, quant(0.05)) for n in "xy")
-    return node(BatchMatmul(adj_y=True), (x, y), tensor("z", (4, 4), DType.INT8, quant(0.04)))
+def product(depth: int, dtype: DType = DType.INT8, rows: int = 4) -> Node:
+    """Rows times four columns, of which both lie as rows."""
+    x, y = (tensor(n, (k, depth), dtype, quant(0.05)) for n, k in (("x", rows), ("y", 4)))
+    scale = 0.04 if dtype is DType.INT8 else 8.0
+    return node(BatchMatmul(adj_y=True), (x, y), tensor("z", (rows, 4), dtype, quant(scale)))
+
+
+def rows_beside() -> Node:
+    """Four rows of int16 that lie beside each other, times four columns."""
+    x, y = (tensor(n, (8, 4), DType.INT16, quant(0.05)) for n in "xy")
+    return node(BatchMatmul(adj_x=True), (x, y), tensor("z", (4, 4), DType.INT16, quant(1.0)))
 
 
 def image(times: int, channels: int = 8) -> Node:
@@ -98,6 +105,11 @@ CASES = {
     "lines that loads do not reach": (product(1400), M4, "matmul_s8_2x4_dsp", Refusal.SIZES),
     "sums of 31 bits": (product(17_000), M4, "matmul_s8_2x4_dsp", Refusal.FORM),
     "columns that groups do not reach": (product(1400), M55, "matmul_s8_2x4_mve", Refusal.SIZES),
+    "lines of int16 that loads do not reach": (product(1400, DType.INT16), M55,
+                                               "matmul_s16_2x2_mve", Refusal.SIZES),
+    "one row of int16": (product(8, DType.INT16, 1), M55, "matmul_s16_2x2_mve", Refusal.SHAPES),
+    "bytes by vectors of int16": (product(8), M55, "matmul_s16_2x2_mve", Refusal.TYPES),
+    "rows beside each other": (rows_beside(), M4, "matmul_s16_2x2_dsp", Refusal.SHAPES),
     "a memory of bytes": (generate("SVDF", 300, "int8").graph().nodes[0], M55, "svdf_s8_1x4_mve",
                           Refusal.TYPES),
     "features that become larger": (generate("SVDF", 303, "int8").graph().nodes[0], M55,

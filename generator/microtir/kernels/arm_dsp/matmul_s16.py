@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,8 +33,7 @@ from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
-_TEMPLATE = "kernels/products_s16.j2"
-_BLOCK = 2  # rows, columns, and values of a word
+BLOCK = 2  # rows, columns, and values of a word
 _STRAIGHT, _TURN = 16, 4  # the most steps without a loop, those of a turn of one
 _REACH, _POST = 4095, 255  # offsets of a load, and what one adds behind it
 _CALL, _STACK = 16, 12  # instructions around the calls of rows and of a stack
@@ -41,13 +41,26 @@ _LARGEST = 1 << 30  # product
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
-    """Two rows times all columns of so many values; columns lie as rows, or beside each other."""
+class Block:
+    """Two rows times all columns of so many values; columns lie as rows, or beside each other.
+
+    Attributes:
+        beside: how many rows lie beside each other, as columns do; 0: they lie as rows.
+    """
 
     depth: int
     columns: int
     lies_as_rows: bool
     finish: Finish16
+    beside: int = 0
+
+    template: ClassVar[str] = "kernels/products_s16.j2"
+    needs: ClassVar[Feature] = Feature.DSP
+    prefix: ClassVar[str] = "products16"
+
+    @property
+    def stack_bytes(self) -> int:
+        return 60
 
     @property
     def pitch(self) -> int:
@@ -60,36 +73,42 @@ class _Block:
         return 1 if self.lies_as_rows else self.columns
 
     @property
+    def steps(self) -> int:
+        """Return how often a step is repeated."""
+        return self.depth // BLOCK
+
+    @property
     def _turns(self) -> tuple[int, int]:
         """Return the turns of a loop over steps, and those that are left."""
-        steps = self.depth // _BLOCK
-        return divmod(steps, _TURN) if steps > _STRAIGHT else (0, steps)
+        return divmod(self.steps, _TURN) if self.steps > _STRAIGHT else (0, self.steps)
 
     def printed(self) -> Printed:
-        return printed(_TEMPLATE, self.values())
+        return printed(self.template, self.values())
 
     def instructions(self) -> int:
-        blocks = -(-self.columns // _BLOCK)
-        return self.printed().instructions({"bne 2b": self._turns[0] * blocks, "bne 1b": blocks})
+        blocks = -(-self.columns // BLOCK)
+        in_blocks = self._turns[0] * blocks
+        turns = {"bne 2b": in_blocks, "le lr, 2b": in_blocks, "bne 1b": blocks}
+        return self.printed().instructions(turns)
 
     def values(self) -> Mapping[str, object]:
         (turns, rest), size = self._turns, DType.INT16.bytes
-        taken = _BLOCK * self.step * size
+        taken = BLOCK * self.step * size
         return {
-            "blocks": str(-(-self.columns // _BLOCK)),
-            "overlaps": self.columns % _BLOCK == 1,
+            "blocks": str(-(-self.columns // BLOCK)),
+            "overlaps": self.columns % BLOCK == 1,
             "back_in": str(self.pitch * size),
             "turns": str(turns) if turns else "",
             "turn": str(_TURN),
             "rest": str(rest) if rest else "",
-            "has_single": self.depth % _BLOCK == 1,
+            "has_single": self.depth % BLOCK == 1,
             "lies_as_rows": self.lies_as_rows,
             "row": str(self.depth * size),
             "pitch": str(self.pitch * size),
             "step": str(self.step * size),
             "taken": str(taken),
             "is_near": taken <= _POST,
-            "next_columns": str(_BLOCK * self.pitch * size),
+            "next_columns": str(BLOCK * self.pitch * size),
             "output_row": str(self.columns * size),
             "output_last": str((self.columns + 1) * size),
             "rescaling": self.finish.values(),
@@ -102,12 +121,12 @@ class _Form:
 
     stacks: int
     rows: int
-    block: _Block
+    block: Block
     words: tuple[int, int, int, int]
 
     @staticmethod
     @of_node
-    def of(node: Node) -> _Form | None:
+    def of(node: Node, of_block: type[Block]) -> _Form | None:
         """Return the form of a layer; None if its factor does not fit."""
         op = node.attributes(BatchMatmul)
         (_, depth), (_, columns) = matrices(node)
@@ -115,61 +134,70 @@ class _Form:
         factor, *others = set(params.multipliers)
         words = None if others else wide_words(factor, 0, depth * _LARGEST)
         finish = Finish16(Sums.WIDE, params.activation_min, params.activation_max)
-        block = _Block(depth, columns, op.adj_y, finish)
-        return None if words is None else _Form(*stacks_of(node), block, words)
+        stacks, rows = stacks_of(node)
+        block = of_block(depth, columns, op.adj_y, finish, rows if op.adj_x else 0)
+        return None if words is None else _Form(stacks, rows, block, words)
 
     @property
     def calls(self) -> int:
-        return -(-self.rows // _BLOCK)
+        return -(-self.rows // BLOCK)
 
 
 class Matmul16(Kernel):
-    """Two rows by two columns at a time."""
+    """Two rows by two columns at a time.
+
+    Attributes:
+        of_block: what a call computes.
+        takes_beside: whether the rows of the first matrix may lie beside each other.
+    """
 
     name = "matmul_s16_2x2_dsp"
     operators = (BatchMatmul,)
     needs = Feature.DSP
     cycles = 130
     has_wide_sums = True
+    of_block: type[Block] = Block
+    takes_beside = False
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: other types, one row or column, columns of the first."""
         if any(tensor.dtype is not DType.INT16 for tensor in (*node.inputs, node.output)):
             return Refusal.TYPES
-        form = _Form.of(node)
+        form = _Form.of(node, self.of_block)
         if form is None:
             return Refusal.FORM
-        block, op = form.block, node.attributes(BatchMatmul)
-        if op.adj_x or min(form.rows, block.columns, block.depth) < _BLOCK:
+        block = form.block
+        is_refused = block.beside > 0 and not self.takes_beside
+        if is_refused or min(form.rows, block.columns, block.depth) < BLOCK:
             return Refusal.SHAPES
-        farthest = 2 * max(block.depth, block.columns) * DType.INT16.bytes
+        farthest = 2 * max(block.depth, block.columns, block.beside) * DType.INT16.bytes
         return None if farthest <= _REACH else Refusal.SIZES
 
     def window(self, _node: Node) -> RowWindow | None:
         return None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        form = _form(node)
+        form = self._form(node)
         return form.stacks * (_STACK + form.calls * (form.block.instructions() + _CALL))
 
     def code_bytes(self, node: Node) -> int:
-        return _form(node).block.printed().bytes
+        return self._form(node).block.printed().bytes
 
     def packed_bytes(self, node: Node) -> int:
         return self.weight_bytes(node) + WORDS * DType.INT32.bytes
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit a call for two rows of each stack; the last two may overlap those before."""
-        form, node = _form(layer.node), layer.node
+        form, node = self._form(layer.node), layer.node
         words = packing.constant("constants", np.array(form.words, np.int64).astype(np.int32))
         x, w = stacked(layer)
         y = layer.output_buffer((form.stacks, form.rows, form.block.columns))
 
         def rows(stack: te.Expr, number: te.Expr) -> ir.Stmt:
-            first = te.minimum(number * _BLOCK, form.rows - _BLOCK)
+            first = te.minimum(number * BLOCK, form.rows - BLOCK)
             return call(
                 _products(form.block),
-                at(x, place_of(node, 0, stack), first, 0),
+                at(x, place_of(node, 0, stack), *((0, first) if form.block.beside else (first, 0))),
                 at(w, place_of(node, 1, stack), 0, 0),
                 at(words, 0),
                 at(y, stack, first, 0),
@@ -180,38 +208,40 @@ class Matmul16(Kernel):
         ))  # fmt: skip
         return layer.function(name, None, body)
 
-
-def _form(node: Node) -> _Form:
-    return refusals.asked(_Form.of(node))
+    def _form(self, node: Node) -> _Form:
+        return refusals.asked(_Form.of(node, self.of_block))
 
 
 @made_once
-def _products(block: _Block) -> KernelDescription:
+def _products(block: Block) -> KernelDescription:
     """Multiply two rows by columns; parameters: rows, columns, words, outputs."""
-    depth, columns = block.depth, block.columns
-    x = ir.Buffer("x", (_BLOCK, depth), DType.INT16)
+    depth, columns, beside = block.depth, block.columns, block.beside
+    shape = ((depth - 1) * beside + BLOCK,) if beside else (BLOCK, depth)
+    x = ir.Buffer("x", shape, DType.INT16)
     w = ir.Buffer("columns", (columns * depth,), DType.INT16)
     words = ir.Buffer("constants", (WORDS,), DType.INT32, alignment=4)
-    y = ir.Buffer("y", (_BLOCK, columns), DType.INT16)
+    y = ir.Buffer("y", (BLOCK, columns), DType.INT16)
     total = ir.Buffer("total", (), DType.INT64, ir.Scope.LOCAL)
 
     def output(row: te.Expr, column: te.Expr) -> ir.Stmt:
         def add(k: te.Expr) -> ir.Stmt:
             value = long(load(w, column * block.pitch + k * block.step))
-            return store(total, (), load(total) + long(load(x, row, k)) * value)
+            place = (k * beside + row,) if beside else (row, k)
+            return store(total, (), load(total) + long(load(x, *place)) * value)
 
         result = block.finish.output(load(total), lambda n: load(words, n))
         body = seq(store(total, (), 0), loop("k", 0, depth, add), store(y, (row, column), result))
         return ir.Allocate(total, body)
 
     return describe(
-        f"products16_{columns}_{depth}_{'rows' if block.lies_as_rows else 'columns'}",
+        f"{block.prefix}_{columns}_{depth}_{'rows' if block.lies_as_rows else 'columns'}"
+        + f"_beside_{beside}" * (beside > 0),
         (f"Matrix product of int16: 2 x {columns} outputs of {depth} values",),
         (x, w, words, y),
         (y,),
-        loop("row", 0, _BLOCK, lambda row: loop("n", 0, columns, lambda n: output(row, n))),
-        _TEMPLATE,
+        loop("row", 0, BLOCK, lambda row: loop("n", 0, columns, lambda n: output(row, n))),
+        block.template,
         dict(block.values()),
-        stack_bytes=60,
-        needs=Feature.DSP,
+        stack_bytes=block.stack_bytes,
+        needs=block.needs,
     )

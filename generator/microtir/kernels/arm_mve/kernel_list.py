@@ -21,6 +21,7 @@ from microtir.kernels.arm_mve.depthwise_floats import DepthwiseFloats
 from microtir.kernels.arm_mve.elementwise import ArithmeticVectors, ElementwiseVectors
 from microtir.kernels.arm_mve.float_blocks import FloatConvolution, FloatDense, FloatMatmul
 from microtir.kernels.arm_mve.float_edges import DequantizeVectors, QuantizeVectors
+from microtir.kernels.arm_mve.matmul_s16 import MatmulVectors
 from microtir.kernels.arm_mve.normalise import NormaliseVectors
 from microtir.kernels.common import kernel, pool_runs
 from microtir.kernels.common.frames import Frames
@@ -51,6 +52,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     dense.Dense("dense_s16_2x4_mve", DType.INT16),
     dense.Dense("dense_s16_2x4_mve_wide", DType.INT16, wide=True),
     matmul.Matmul(),
+    MatmulVectors(),
     lstm.Recurrent(),
     svdf.Filters(),
     pool_runs.PoolRowsByRuns("pool_s8_1x16_mve_sums", pooling.VECTORS),
