@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from microtir.config.enums import FaultChecks
 from microtir.frontend import from_tflite
 from microtir.profiling import measure
 from microtir.projects import Project, generate
-from tests.support.board_projects import digits_with, with_main, with_model
+from tests.support.board_projects import TWO_MODELS, code_bytes, digits_with, with_main, with_model
 from tests.support.stateful import running_sum
 
 BOARD = "mps2_an386"
@@ -24,44 +23,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "executors.md"
 STRIDE = 7
 """Bytes from one whose bits flip to the next; no array has a length that it divides alone."""
 
-HEAD = """
-#include <stddef.h>
-
-#include "digits/digits.h"
+CALLS = """
 #include "digits/digits_weights.h"
-#include "sum/sum.h"
-#include "platform.h"
 
-static DIGITS_WORKSPACE(workspace);
-static int8_t image[DIGITS_IMAGE_ELEMENTS];
-static int8_t probabilities[DIGITS_PROBABILITIES_ELEMENTS];
-static const struct digits_inputs inputs = {image};
-static const struct digits_outputs outputs = {probabilities};
-
-static SUM_WORKSPACE(memory);
-static float x[SUM_X_ELEMENTS] = {1.0f, 2.0f};
-static float out[SUM_OUT_ELEMENTS];
-static const struct sum_inputs addends = {x};
-static const struct sum_outputs sums = {out};
-static struct sum_state state;
 static uint8_t saved[SUM_STATE_SAVED_SIZE];
-
-__attribute__((noinline)) int32_t once(void);
-int32_t once(void)
-{
-    return digits_run(&inputs, &outputs, workspace);
-}
 
 __attribute__((noinline)) int32_t compared(void);
 int32_t compared(void)
 {
     return COMPARED;
-}
-
-__attribute__((noinline)) int32_t added(void);
-int32_t added(void)
-{
-    return sum_run(&addends, &sums, &state, memory);
 }
 
 __attribute__((noinline)) int32_t restored(void);
@@ -144,7 +114,7 @@ def artifacts_of(checks: FaultChecks) -> list[Artifact]:
 def built(folder: Path, artifacts: list[Artifact], main: str, compared: str) -> Project:
     """Return a program of both models with this main function."""
     project = generate(artifacts, BOARD, ProjectType.BAREMETAL, folder)
-    with_main(project, HEAD.replace("COMPARED", compared) + main)
+    with_main(project, TWO_MODELS + CALLS.replace("COMPARED", compared) + main)
     project.build()
     return project
 
@@ -163,13 +133,6 @@ def test_every_bit_is_noticed(checks: FaultChecks, tmp_path: Path) -> None:
     main = FLIPS.replace("ARRAYS", rows).replace("STRIDE", str(STRIDE)).replace("RUN", run)
     project = built(tmp_path / "project", artifacts, main, "digits_check_weights()")
     assert project.run().status == 0
-
-
-def code_bytes(project: Project) -> int:
-    """Return the bytes of the program in flash."""
-    command = ["arm-none-eabi-size", str(project.folder / "build" / "firmware.elf")]
-    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-    return int(said.splitlines()[1].split()[0])
 
 
 @pytest.mark.compiler_version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,38 @@ from microtir.projects import Project, Samples
 from microtir.projects.project import ProjectLayer, ProjectModel
 from microtir.support import resources
 from tests.support import shared_programs
+
+TWO_MODELS = """
+#include "digits/digits.h"
+#include "sum/sum.h"
+#include "platform.h"
+
+static DIGITS_WORKSPACE(workspace);
+static int8_t image[DIGITS_IMAGE_ELEMENTS];
+static int8_t probabilities[DIGITS_PROBABILITIES_ELEMENTS];
+static const struct digits_inputs inputs = {image};
+static const struct digits_outputs outputs = {probabilities};
+
+static SUM_WORKSPACE(memory);
+static float x[SUM_X_ELEMENTS] = {1.0f, 2.0f};
+static float out[SUM_OUT_ELEMENTS];
+static const struct sum_inputs addends = {x};
+static const struct sum_outputs sums = {out};
+static struct sum_state state;
+
+__attribute__((noinline)) int32_t once(void);
+int32_t once(void)
+{
+    return digits_run(&inputs, &outputs, workspace);
+}
+
+__attribute__((noinline)) int32_t added(void);
+int32_t added(void)
+{
+    return sum_run(&addends, &sums, &state, memory);
+}
+"""
+"""What a program of the example and a running sum begins with: one function runs each."""
 
 
 @cache
@@ -54,6 +87,13 @@ def executed_boards() -> list[str]:
         for support in board.projects
         if (support.type, support.label) == (ProjectType.BAREMETAL, Label.EXECUTED)
     ]
+
+
+def code_bytes(project: Project) -> int:
+    """Return the bytes of the program in flash."""
+    command = ["arm-none-eabi-size", str(project.folder / "build" / "firmware.elf")]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return int(said.splitlines()[1].split()[0])
 
 
 def with_main(project: Project, text: str) -> Project:
