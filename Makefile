@@ -12,7 +12,7 @@ SHELL_FILES := .ci/run $(wildcard scripts/*.sh scripts/*/*.sh .github/*/*.sh .gi
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo quick test soak test-other journeys product lint types check replay replay-quick \
+.PHONY: help setup setup-dev demo quick test soak test-other fuzz journeys product lint types check replay replay-quick \
   size affected where bench golden format clean
 
 help: ## list the targets
@@ -49,6 +49,11 @@ soak: setup-dev ## run tests of random cases with fresh seeds for MINUTES=10; SE
 test-other: ## run the tests that need no tools with the interpreter OTHER_PYTHON
 	@PYTHON=$(OTHER_PYTHON) VENV=build/other-python scripts/setup.sh unit
 	build/other-python/bin/python -m pytest -n auto --without-tools $(ARGS)
+
+# A virtual environment of its own, with atheris.
+fuzz: ## attack the readers for MINUTES=10 with files that coverage guides; ARGS names kinds of files
+	@VENV=build/fuzz scripts/setup.sh fuzz
+	build/fuzz/bin/python -m tests.attack.guided --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # A virtual environment of its own, with PyTorch, Keras and jax.
 journeys: ## compare models that PyTorch and Keras make anew with what is read of them; ARGS=--record

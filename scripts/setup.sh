@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Prepares this checkout on Debian or Ubuntu. Usage: scripts/setup.sh run|dev|unit|product|journeys
+# Prepares this checkout on Debian or Ubuntu. Usage: scripts/setup.sh run|dev|unit|product|journeys|fuzz
 #   run   .venv with microtir and what it needs
 #   dev   the same, what tests and checks need, and the C compilers that the tests use
 #   unit  what those tests need that use no tools: no C compiler is looked for
 #   product  what builds the site, the wheel and packages of models, and a browser for the studio
 #   journeys  PyTorch and Keras, whose models are compared with what is read of them
+#   fuzz  atheris, which counts the branches that a damaged file reaches in a reader
 # Variables: PYTHON, the interpreter, for which a .venv of another one is made anew;
 #            VENV, another folder than .venv.
 # Does nothing where a finished run with the same pyproject.toml is recorded in .venv.
@@ -20,8 +21,9 @@ case "$mode" in
   product) target='.[product]' wheels="80 MB to load, 430 MB on disk" ;;
   dev) target='.[dev]' wheels="150 MB to load, 680 MB on disk" ;;
   journeys) target='.[journeys]' wheels="1.6 GB on disk with a PyTorch for CPUs alone" ;;
+  fuzz) target='.[fuzz]' wheels="80 MB to load, 300 MB on disk" ;;
   *)
-    echo "usage: scripts/setup.sh run|dev|unit|product|journeys" >&2
+    echo "usage: scripts/setup.sh run|dev|unit|product|journeys|fuzz" >&2
     exit 2
     ;;
 esac

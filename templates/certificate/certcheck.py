@@ -185,6 +185,7 @@ class Parser:
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens, self.at, self.depth = [*tokens, Token("", "the end")], 0, 0
         self.structs: dict[str, dict[str, Any]] = {}
+        self.spans: dict[str, tuple[int, int]] = {}  # tokens of parameters and bodies of functions
         self.functions: dict[str, Function] = {}
         self.declared: dict[str, int] = {}  # the token of the first declaration of a function
         self.arrays: dict[str, tuple[str, int, list[Any] | None]] = {}
@@ -314,6 +315,7 @@ class Parser:
 
     def function(self, result: Any, name: str, where: str) -> None:
         """Read a function; its body only once it is called."""
+        begin = self.at
         self.take("(")
         params = self.several(")", self.parameter)
         self.declared.setdefault(name, self.at)
@@ -322,6 +324,7 @@ class Parser:
                 raise Refusal("access", where, f"'{name}' is defined twice")
             self.functions[name] = Function(result, params, self.at, where)
             self.balanced("{", "}")
+            self.spans[name] = begin, self.at
 
     def parameter(self) -> tuple[Any, str]:
         kind = self.type()
@@ -333,6 +336,10 @@ class Parser:
             self.at = function.body
             function = self.functions[name] = function._replace(body=self.statement())
         return function
+
+    def text_of(self, name: str) -> str:
+        """Return the tokens of a function's parameters and body, with spaces between."""
+        return " ".join(token.text for token in self.tokens[slice(*self.spans[name])])
 
     def nested(self, read: Any) -> Any:
         self.depth += 1
@@ -1478,6 +1485,8 @@ class Machine:
             params = (param for _, param in function.params)
             return self.value(body[2], dict(zip(params, exact, strict=True)))
         if self.entry_level():
+            if self.program.text_of(name) in CANARIES:
+                return self.entry.canaries(self.program.text_of(name), args, where)
             args = self.entry.arguments(name, args, where, env)
         groups, key = self.groups(name, args, where)
         if key not in self.memo:
@@ -1836,6 +1845,30 @@ def claimed_index(claim: dict[str, Any]) -> Any:
 # --- the run function against the certificate ----------------------------------------------------
 
 
+CANARIES = (
+    """
+( void * memory , uint32_t words , uint32_t at_each_end ) {
+volatile uint32_t * const first = ( volatile uint32_t * ) memory ;
+volatile uint32_t * const last = & first [ words - at_each_end ] ;
+for ( uint32_t i = 0 ; i < at_each_end ; i ++ ) {
+first [ i ] = UINT32_C ( 0xc0deface ) + i ;
+last [ i ] = UINT32_C ( 0x3f210531 ) - i ; } }
+
+( const void * memory , uint32_t words , uint32_t at_each_end ) {
+const volatile uint32_t * const first = ( const volatile uint32_t * ) memory ;
+const volatile uint32_t * const last = & first [ words - at_each_end ] ;
+uint32_t changed = 0 ;
+for ( uint32_t i = 0 ; i < at_each_end ; i ++ ) {
+changed |= first [ i ] ^ ( UINT32_C ( 0xc0deface ) + i ) ;
+changed |= last [ i ] ^ ( UINT32_C ( 0x3f210531 ) - i ) ; }
+return changed ; }
+""".strip()
+    .replace("\n", " ")
+    .split("  ")
+)
+"""What sets the words at the ends of a workspace, and what compares them: 0 if nothing changed."""
+
+
 class Buffer(NamedTuple):
     name: str
     memory: Memory
@@ -1851,6 +1884,8 @@ class Entry:
         self.program = program
         self.buffers: dict[str, Buffer] = {}
         self.valid: dict[tuple[Memory, Any], int] = {}
+        self.ends: Any = None  # words of each canary
+        self.compared = 0  # how often canaries are
         self.seen: dict[Any, Memory] = {}
         self.read: dict[Memory, int] = {}
         self.uses: dict[str, list[int]] = {}
@@ -1920,6 +1955,28 @@ class Entry:
             named.append(v)
         return named
 
+    def canaries(self, body: str, args: list[Any], where: str) -> Any:
+        """Set or compare the words at both ends of the workspace: no buffer has them."""
+        words, ends = args[1].low, args[2].low
+        masks = [(1 << b.high) - (1 << b.low) for b in self.buffers.values()
+                 if b.memory is args[0].memory]  # fmt: skip
+        if 4 * words != args[0].memory.size or not 0 < 2 * ends <= words:
+            raise Refusal("placement", where, "canaries are not at the ends of the workspace")
+        mask = (1 << 4 * ends) - 1
+        if any(one & (mask | mask << 4 * (words - ends)) for one in masks):
+            raise Refusal("placement", where, "a buffer has words of a canary")
+        is_first = body == CANARIES[0]
+        if (
+            is_first != (self.ends is None)
+            or (is_first and self.made)
+            or self.ends not in (None, ends)
+        ):
+            raise Refusal(
+                "order", where, "canaries are set once, before all layers, and then compared"
+            )
+        self.ends, self.compared = ends, self.compared + (not is_first)
+        return None if is_first else Value("uint32_t", 0, 0)
+
     def meet(self, a: Pointer, b: Pointer) -> bool:
         if a.view not in self.buffers or b.view not in self.buffers:
             return True
@@ -1942,7 +1999,8 @@ class Entry:
             or (mask & -mask).bit_length() - 1 < buffer.low
             or mask.bit_length() > buffer.high
         ):
-            raise Refusal("access", where, f"bytes outside of '{view}'")
+            of = "every buffer" if view is None else f"'{view}'"
+            raise Refusal("access", where, f"bytes outside of {of}")
         if what == "read":
             self.read[memory, view] = self.read.get((memory, view), 0) | mask
             missing = mask & ~self.valid.get((memory, view), 0)
@@ -2397,6 +2455,10 @@ class Check:
                 else:
                     self.refuse("order", text)
         self.directions(machine)
+        if entry.ends:
+            self.holds.append(
+                f"canaries are set before all layers, and compared {entry.compared} times"
+            )
         self.holds.append(f"{len(entry.order)} calls, {len(machine.memo)} analyses of functions")
         for fn, places in sorted(machine.trusted.items()):
             self.trust.append(f"{len(places)} results of integers in {fn} fit their types")

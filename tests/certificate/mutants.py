@@ -23,9 +23,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from microtir import build
+from microtir import CompilationConfig, build
 from microtir.certificate import certificate_file, certified, checker_path
-from microtir.config import Target
 from microtir.frontend import from_tflite
 from microtir.module.ir_module import IRModule
 from microtir.support.resources import example
@@ -55,14 +54,22 @@ def _streaming() -> IRModule:
     return from_tflite(wake_word(Order.APPEND_DROP, shape))
 
 
-# Models and their targets; "streaming" has states, rings of frames.
-PROGRAMS: dict[str, tuple[Callable[[], IRModule], str]] = {
-    "layers": (lambda: IRModule(graph=quantised_graph()), "c"),
-    "products": (lambda: IRModule(graph=products_graph()), "c -mcpu=cortex-m4"),
-    "digits": (_digits, "c"),
-    "digits_m4": (_digits, "c -mcpu=cortex-m4"),
-    "digits_m55": (_digits, "c -mcpu=cortex-m55"),
-    "streaming": (_streaming, "c"),
+def _layers() -> IRModule:
+    return IRModule(graph=quantised_graph())
+
+
+# Models and how they are compiled; "streaming" has states, rings of frames.
+PROGRAMS: dict[str, tuple[Callable[[], IRModule], CompilationConfig]] = {
+    "layers": (_layers, CompilationConfig(targets="c")),
+    "canaries": (_layers, CompilationConfig(targets="c", canaries=True)),
+    "products": (
+        lambda: IRModule(graph=products_graph()),
+        CompilationConfig(targets="c -mcpu=cortex-m4"),
+    ),
+    "digits": (_digits, CompilationConfig(targets="c")),
+    "digits_m4": (_digits, CompilationConfig(targets="c -mcpu=cortex-m4")),
+    "digits_m55": (_digits, CompilationConfig(targets="c -mcpu=cortex-m55")),
+    "streaming": (_streaming, CompilationConfig(targets="c")),
 }
 
 
@@ -75,8 +82,8 @@ def program(name: str = "layers") -> tuple[Files, dict[str, Any]]:
 
 @cache
 def _texts(name: str) -> tuple[tuple[str, str], ...]:
-    model, target = PROGRAMS[name]
-    artifact = certified(build(model(), Target(target)))
+    model, config = PROGRAMS[name]
+    artifact = certified(build(model(), config))
     assert artifact.sources[-1].path == certificate_file(artifact)
     return tuple((file.path, file.text) for file in artifact.sources)
 

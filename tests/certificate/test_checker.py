@@ -133,6 +133,27 @@ def test_wrong_layers_are_refused(tmp_path: Path, old: str, new: str, part: str)
     assert part in _changed(tmp_path, "digits_m4", old, new)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        # Another pattern, a comparison of less, one that is always true, nothing that sets them.
+        ("0x3f210531", "0x3f210530", "access"),
+        (r"changed \|= last\[i\]", "changed |= first[i]", "access"),
+        (r"_changed\((.*)\) != 0", r"_changed(\1) == 0", "order"),
+        (r"\w+_set_canaries\(workspace.*;", "", "order"),
+        # One word more is in a buffer; fewer than were set.
+        (r"_canaries(\w*)\(workspace, (\w+) / 4u, 4u\)", r"_canaries\1(workspace, \2 / 4u, 40u)",
+         "placement"),
+        (r"_changed\(workspace, (\w+) / 4u, 4u\)", r"_changed(workspace, \1 / 4u, 3u)", "order"),
+        (r"_changed\(workspace, (\w+) / 4u, 4u\)", r"_changed(workspace, \1 / 8u, 4u)",
+         "placement"),
+    ],
+)  # fmt: skip
+def test_wrong_canaries_are_refused(tmp_path: Path, old: str, new: str, part: str) -> None:
+    """What sets or compares the words at the ends of the workspace is changed."""
+    assert part in _changed(tmp_path, "canaries", old, new)
+
+
 def _changed(folder: Path, name: str, old: str, new: str) -> list[str]:
     files, facts = program(name)
     source = next(path for path in files if path.endswith(".c") and "_weights" not in path)
