@@ -36,6 +36,7 @@ from microtir.measure.flash import assembly_bytes, is_assembly, is_tree
 from microtir.module.ir_module import IRModule
 from microtir.profiling import BoardCompiler
 from microtir.profiling.link_map import Piece
+from microtir.tir.analysis.long_products import has_short_products
 from microtir.tir.float_functions import OF_TWO, OWN
 
 BOARDS = MappingProxyType(
@@ -85,6 +86,10 @@ PROBES: Mapping[str, str] = MappingProxyType({
     "atan2": "*y = atan2f(*x, *y);", "pow": "*y = powf(*x, *y);", "fmod": "*y = fmodf(*x, *y);",
 })  # fmt: skip
 """The least C that has each kind of work for which a CPU may need a library."""
+_LONG = "mul_long", "mla_long", "saturating_rounding_doubling_high_mul"
+_RESCALING = "multiply_by_quantized_multiplier", "multiply_by_quantized_multiplier_by"
+PARTED = frozenset({*_LONG, *_RESCALING})
+"""Kinds that need no library where products of 64 bits are made of four of 32."""
 
 _OPERATIONS = {
     "add", "address", "argument", "bits", "branch", "clamp", "compare", "convert", "deep", "div",
@@ -263,7 +268,10 @@ def probed(board: Board) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     bytes of each form of a float function.
     """
     compiler, linked, forms = _compiler(board), dict[str, dict[str, int]](), dict[str, int]()
+    parted = PARTED if has_short_products(board.target) else frozenset()
     for kind, lines in PROBES.items():
+        if kind in parted:
+            continue
         helpers = with_dependencies((kind,)) if kind in _FORMS else ()
         text = "\n".join((_INCLUDED, *map(helper_text, helpers), f"{_PROBE}{lines}\n}}\n"))
         pieces = [piece for piece in compiler.pieces({"probe.c": text}) if piece.is_flash]

@@ -11,7 +11,12 @@ from microtir.tir.ir import Intrinsic
 from microtir.tir.text import parse_function
 
 M0, M3, M4 = ("c -mcpu=cortex-m0", "c -mcpu=cortex-m3", "c -mcpu=cortex-m4")
-RV32, ZBB, AVR = ("c -march=rv32imc", "c -march=rv32imc_zbb", "c -mcpu=atmega2560")
+RV32I, RV32, ZBB, AVR = (
+    "c -march=rv32ic",
+    "c -march=rv32imc",
+    "c -march=rv32imc_zbb",
+    "c -mcpu=atmega2560",
+)
 SUM = "cast(int32, x[i]) * 3 + 1"
 BODIES = {
     SUM: {M0: Time.CONSTANT, M4: Time.CONSTANT, RV32: Time.CONSTANT, AVR: Time.CONSTANT},
@@ -27,9 +32,23 @@ BODIES = {
     "select(x[i] < cast(int8, 3), 7, 0)": {M0: Time.COMPILER, M4: Time.CONSTANT},
     "1 << x2[i]": {M0: Time.COMPILER, M4: Time.CONSTANT, AVR: Time.COMPILER},
     "cast(int32, cast(int64, x2[i]) * cast(int64, x[i]) >> 9)": {
-        M0: Time.BOUNDED,
+        M0: Time.CONSTANT,
         M3: Time.CONSTANT,
         RV32: Time.CONSTANT,
+        RV32I: Time.BOUNDED,
+    },
+    "cast(int32, cast(int64, x2[i]) * cast(int64, x[i]) * cast(int64, x[i]) >> 9)": {
+        M0: Time.BOUNDED,
+        M3: Time.CONSTANT,
+    },
+    "multiply_by_quantized_multiplier(x2[i], table[3], -2)": {
+        M0: Time.COMPILER,
+        M4: Time.CONSTANT,
+        RV32I: Time.BOUNDED,
+    },
+    "multiply_by_reduced_multiplier(cast(int64, x2[i]), table[3], -2)": {
+        M0: Time.BOUNDED,
+        M4: Time.CONSTANT,
     },
     "truncdiv(100, x2[i] + 1)": {M0: Time.BOUNDED, M4: Time.CONSTANT},
 }

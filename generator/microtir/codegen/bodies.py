@@ -9,13 +9,21 @@ from microtir.codegen.interface.devices import driver_prototypes
 from microtir.codegen.interface.parts import Draft, Part, Place, parts_at, rendered
 from microtir.codegen.printer.externs import prototype
 from microtir.codegen.printer.functions import merges
-from microtir.codegen.printer.helpers import NUMBERS, Helper, with_dependencies
+from microtir.codegen.printer.helpers import (
+    HELPERS,
+    IN_PARTS,
+    NUMBERS,
+    SHARED_PARTS,
+    Helper,
+    with_dependencies,
+)
 from microtir.codegen.printer.intrinsics import support_text
 from microtir.codegen.printer.layout import WIDTH, block_comment
 from microtir.codegen.program import CProgram
-from microtir.config import Feature
+from microtir.config import CompilationConfig, Feature, Optimize
 from microtir.measure.functions import has_intrinsics
 from microtir.support.code_templates import render
+from microtir.tir.analysis.long_products import has_short_products
 
 _VECTORS = "Armv8.1-M with integer vectors"
 _DSP = "Thumb-2 with the DSP extension"
@@ -72,13 +80,20 @@ def _helpers(draft: Draft, has_bodies: bool, body_macro: str) -> Iterator[Part]:
         text = support_text(program.assembly, program.name, program.macro)
         yield Part(Place.HELPERS, text)
     known = draft.requirements.helpers
-    helpers = with_dependencies(known)
+    table = _table(program.config)
+    helpers = with_dependencies(known, table)
     yield from parts_at(Place.HELPERS, map(helper_text, helpers))
-    every = with_dependencies(known | draft.twin_requirements.helpers)
+    every = with_dependencies(known | draft.twin_requirements.helpers, table)
     twins = [helper_text(helper) for helper in every if helper not in helpers]
     if twins:
         text = "\n\n".join([*twins, "#endif"])
         yield Part(Place.HELPERS, f"#if !defined({body_macro})\n{text}")
+
+
+def _table(config: CompilationConfig) -> Mapping[str, Helper]:
+    if not has_short_products(config.primary_target()):
+        return HELPERS
+    return IN_PARTS if config.optimize is Optimize.SPEED else SHARED_PARTS
 
 
 def helper_text(helper: Helper) -> str:

@@ -20,6 +20,7 @@ from microtir.codegen.printer.helpers import (
     LONG_PRODUCT,
     MATH_FUNCTIONS,
     MATH_HELPERS,
+    UPPER_WORD,
     typed_name,
     with_dependencies,
 )
@@ -27,7 +28,8 @@ from microtir.codegen.printer.names import ScopedNames
 from microtir.dtype import DType
 from microtir.tir import build, ir
 from microtir.tir.analysis.bounds import Bounds
-from microtir.tir.analysis.masks import is_data, is_maskable, long_factor
+from microtir.tir.analysis.long_products import is_long_product, long_factor, upper_word
+from microtir.tir.analysis.masks import is_data, is_maskable
 
 
 class Precedence(IntEnum):
@@ -112,6 +114,7 @@ class ExpressionPrinter:
         bounds: intervals of integer expressions, with the ranges of the visible Vars.
         readers: the macros that read constants, by type; none where they are plain arrays.
         data: the variables that hold data, if no choice by data may be a branch.
+        parted: whether products of 64 bits are made of short ones.
     """
 
     def __init__(
@@ -122,12 +125,14 @@ class ExpressionPrinter:
         readers: Mapping[DType, str] = MappingProxyType({}),
         *,
         data: frozenset[ir.Var] | None = None,
+        parted: bool = False,
     ) -> None:
         self.names = names
         self.requirements = requirements
         self._bounds = bounds
         self._readers = readers
         self._data = data
+        self._parted = parted
 
     def _is_masked(self, e: ir.Expr) -> bool:
         return self._data is not None and is_maskable(e) and is_data(e, self._data)
@@ -175,6 +180,8 @@ class ExpressionPrinter:
                 return CText(f"{self.element(buffer, indices)} != 0", Precedence.EQUALITY)
             case ir.Load(buffer, indices):
                 return CText(self.element(buffer, indices), c_type=e.dtype)
+            case ir.Cast() if self._parted and (word := upper_word(e)) is not None:
+                return self._upper_word(*word)
             case ir.Cast(dtype, value):
                 printed = self.expr(value)
                 return printed if printed.c_type is dtype else _cast(printed, dtype)
@@ -254,10 +261,8 @@ class ExpressionPrinter:
         match e.op:
             case ir.BinaryOp.MIN | ir.BinaryOp.MAX:
                 return self._typed_call(f"{self._mask_prefix(e)}{e.op.value}", e)
-            case ir.BinaryOp.MUL if self._is_masked(e):
-                factors = [self.value(factor) for factor in map(long_factor, (e.a, e.b)) if factor]
-                text = f"{self._helper(LONG_PRODUCT)}({', '.join(factors)})"
-                return CText(text, c_type=DType.INT64)
+            case ir.BinaryOp.MUL if self._is_masked(e) or (self._parted and is_long_product(e)):
+                return self._long_product(LONG_PRODUCT, e, DType.INT64)
             case ir.BinaryOp.TRUNCDIV if isinstance(e.b, ir.IntImm) and self._is_masked(e):
                 count = ir.IntImm(e.b.value.bit_length() - 1, e.b.dtype)
                 return self._typed_call("masked_truncdiv", ir.Binary(e.op, e.a, count))
@@ -279,6 +284,19 @@ class ExpressionPrinter:
                 return self._bitwise(e)
             case _:
                 return self._arithmetic(e)
+
+    def _long_product(self, name: str, e: ir.Binary, dtype: DType) -> CText:
+        factors = [self.value(factor) for factor in map(long_factor, (e.a, e.b)) if factor]
+        return CText(f"{self._helper(name)}({', '.join(factors)})", c_type=dtype)
+
+    def _upper_word(self, product: ir.Binary, added: int) -> CText:
+        """Return the rounded upper word of a product, and what is added to it."""
+        high = self._long_product(UPPER_WORD, product, DType.INT32)
+        if added == 0:
+            return high
+        number = c_types.integer_literal(abs(added), DType.INT32)
+        text = f"{high.text} {'-' if added < 0 else '+'} {number}"
+        return CText(text, Precedence.ADDITIVE, DType.INT32)
 
     def _arithmetic(self, e: ir.Binary) -> CText:
         symbol, level = _ARITHMETIC[e.op]

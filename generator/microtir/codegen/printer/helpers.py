@@ -7,7 +7,7 @@ it uses.  They are static, so that two models in one program never collide.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -50,7 +50,8 @@ class Helper:
     suffix: str = ""  # ends the names of helpers for the same type
     symbol: str = ""  # the operator of C that it applies
     step: str = ""  # the helper that adds to a product
-    form: str = ""  # the end of the names of helpers with such steps
+    form: str = ""  # the end of the names of helpers with such steps, or a form of its text
+    is_shared: bool = False  # compilers must not copy it to where it is called
 
 
 _SUFFIXES: Mapping[DType, str] = MappingProxyType({
@@ -100,7 +101,14 @@ _FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
     Intrinsic.SATURATING_SHIFT_LEFT: (),
     Intrinsic.COUNT_LEADING_ZEROS: (),
 })  # fmt: skip
-LONG_PRODUCT = "long_product"
+_DOUBLING = Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL.value
+LONG_PRODUCT, UPPER_WORD = "long_product", "upper_word"
+_LONG_PRODUCTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        LONG_PRODUCT: ("shift_right_i32",),
+        UPPER_WORD: ("shift_right_i32",),
+    }
+)
 _MASKED_FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
     Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: (
         LONG_PRODUCT, "shift_right_i64", "sign_mask_i32",
@@ -254,12 +262,13 @@ def _table() -> dict[str, Helper]:
         for dtype in dtypes
     ]
     helpers += [
+        Helper(name, f"c/helpers/{name}.c.j2", "int32_t", needs)
+        for name, needs in _LONG_PRODUCTS.items()
+    ]
+    helpers += [
         Helper(intrinsic.value, f"c/helpers/{intrinsic.value}.c.j2", "int32_t", needs)
         for intrinsic, needs in _FIXED_POINT.items()
     ]
-    helpers.append(
-        Helper(LONG_PRODUCT, f"c/helpers/{LONG_PRODUCT}.c.j2", "int32_t", ("shift_right_i32",))
-    )
     helpers += [
         Helper(f"masked_{of.value}", f"c/helpers/masked_{of.value}.c.j2", "int32_t", needs)
         for of, needs in _MASKED_FIXED_POINT.items()
@@ -285,16 +294,30 @@ def _table() -> dict[str, Helper]:
     return {helper.name: helper for helper in helpers}
 
 
-_HELPERS: Mapping[str, Helper] = MappingProxyType(_table())
-HELPER_NAMES = frozenset(_HELPERS)
+HELPERS: Mapping[str, Helper] = MappingProxyType(_table())
+HELPER_NAMES = frozenset(HELPERS)
 
 
-def with_dependencies(names: Iterable[str]) -> tuple[Helper, ...]:
+def _with_parts(*, shared: bool) -> Mapping[str, Helper]:
+    """Return all helpers, with those that make a product of 64 bits of four parts."""
+    needs = ("shift_right_i32",)
+    parted = (HELPERS[_DOUBLING], HELPERS[UPPER_WORD])
+    forms = {h.name: replace(h, needs=needs, form="parts", is_shared=shared) for h in parted}
+    return MappingProxyType({**HELPERS, **forms})
+
+
+IN_PARTS, SHARED_PARTS = _with_parts(shared=False), _with_parts(shared=True)
+"""Helpers for CPUs without long products: copied to where they are called, and not."""
+
+
+def with_dependencies(
+    names: Iterable[str], helpers: Mapping[str, Helper] = HELPERS
+) -> tuple[Helper, ...]:
     """Return the named helpers and all that they call, each after those that it needs."""
     wanted: set[str] = set()
     pending = list(names)
     while pending:
         name = pending.pop()
         wanted.add(name)
-        pending += _HELPERS[name].needs
-    return tuple(helper for name, helper in _HELPERS.items() if name in wanted)
+        pending += helpers[name].needs
+    return tuple(helper for name, helper in helpers.items() if name in wanted)

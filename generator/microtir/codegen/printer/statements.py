@@ -19,6 +19,7 @@ from microtir.errors import UsageError
 from microtir.tir import build, ir
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
+from microtir.tir.analysis.long_products import has_short_products, named_upper_word
 from microtir.tir.analysis.masks import takes_masks
 from microtir.tir.visitor import buffers_read, walk
 
@@ -53,9 +54,11 @@ class StatementPrinter:
         self._locals: frozenset[ir.Buffer] = frozenset()  # that live here
         self._read = frozenset(buffers_read(function))
         config, target = program.config, program.config.primary_target()
+        self._parted = has_short_products(target)
         self.expressions = ExpressionPrinter(
             names, requirements, self._bounds, reader_names(program),
             data=program.data if config.constant_time and takes_masks(target) else None,
+            parted=self._parted,
         )  # fmt: skip
         names.see(program.array_names)
 
@@ -145,6 +148,7 @@ class StatementPrinter:
         return [head, *indent(then), "} else {", *indent(otherwise), "}"]
 
     def _let(self, s: ir.Let) -> list[str]:
+        s = named_upper_word(s) if self._parted else s
         value = self.expressions.value(s.value)
         number = counted(s) if self._is_annotated else None
         operand = "" if number is None else self.expressions.expr(number).text

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from microtir.config import Target
 from microtir.instruction_sets import instruction_set
 from microtir.tir import ir
+from microtir.tir.analysis.long_products import is_long_product, is_signed
 from microtir.tir.ir import BinaryOp, Intrinsic
 from microtir.tir.visitor import walk
 
@@ -35,15 +36,15 @@ def is_maskable(e: ir.Expr) -> bool:
     """Return whether a choice, or an operation with conditions in its C, has a form with masks."""
     match e:
         case ir.Binary(BinaryOp.MIN | BinaryOp.MAX, a):
-            return _is_signed(a)
-        case ir.Binary(BinaryOp.MUL, a, b):
-            return long_factor(a) is not None and long_factor(b) is not None
+            return is_signed(a)
+        case ir.Binary(BinaryOp.MUL):
+            return is_long_product(e)
         case ir.Select(ir.Binary(op, a), then, otherwise) if op in ORDERED:
             computed = {max(x.dtype.bits, _WORD) for x in (a, then, otherwise)}
             harmless = _is_harmless(then) and _is_harmless(otherwise)
-            return harmless and len(computed) == 1 and all(map(_is_signed, (a, then, otherwise)))
+            return harmless and len(computed) == 1 and all(map(is_signed, (a, then, otherwise)))
         case ir.Binary(BinaryOp.TRUNCDIV, a, b):
-            return _is_signed(a) and is_power(b)
+            return is_signed(a) and is_power(b)
         case ir.Binary(BinaryOp.SHIFT_LEFT, a, b):
             return a.dtype in (ir.DType.INT32, ir.DType.INT64) and not isinstance(b, ir.IntImm)
         case ir.Call(intrinsic):
@@ -94,29 +95,11 @@ def is_power(e: ir.Expr) -> bool:
     return isinstance(e, ir.IntImm) and e.value > 0 and e.value & (e.value - 1) == 0
 
 
-def long_factor(e: ir.Expr) -> ir.Expr | None:
-    """Return the value of 32 bits or fewer that a factor of 64 bits has; None if it has none."""
-    match e:
-        case ir.Cast(ir.DType.INT64, value) if _is_signed(value) and value.dtype.bits <= _WORD:
-            return value
-        case ir.IntImm(value, ir.DType.INT64) if ir.DType.INT32.min <= value <= ir.DType.INT32.max:
-            return ir.IntImm(value, ir.DType.INT32)
-        case _:
-            return None
-
-
 def is_at_hand(e: ir.Expr) -> bool:
     """Return whether a value is read from no array, and computed by a few operations."""
     nodes = list(walk(e))
     arrays = any(isinstance(n, ir.Load) and n.buffer.shape for n in nodes)
     return not arrays and sum(isinstance(n, ir.Binary | ir.Call) for n in nodes) <= _AT_HAND
-
-
-def _is_signed(e: ir.Expr) -> bool:
-    """Return whether C computes a value as int32_t or int64_t."""
-    dtype = e.dtype
-    narrow = dtype is not ir.DType.BOOL and dtype.bits < _WORD
-    return not dtype.is_float and (dtype.is_signed or narrow)
 
 
 def _is_harmless(e: ir.Expr) -> bool:

@@ -7,8 +7,9 @@ and both values are at hand.  The emulator checks that (`profiling.extremes`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from microtir.config import Target
 from microtir.instruction_sets import instruction_set
@@ -16,6 +17,7 @@ from microtir.instruction_sets.features import Feature
 from microtir.support.spelled import Spelled
 from microtir.tir import float_functions, ir
 from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.long_products import is_long_product
 from microtir.tir.analysis.masks import is_at_hand, is_maskable, is_power, takes_masks
 from microtir.tir.ir import BinaryOp, Intrinsic
 from microtir.tir.visitor import Node, children, walk
@@ -79,11 +81,12 @@ _CHOOSING = frozenset({
 })  # fmt: skip
 """Helpers with conditions in their C."""
 
-_MULTIPLYING = frozenset({
-    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL, Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER,
-    Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER,
+_MULTIPLYING: Mapping[Intrinsic, int] = MappingProxyType({
+    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: 32,
+    Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: 32,
+    Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER: 64,
 })  # fmt: skip
-"""Helpers with products of 64 bits."""
+"""Bits of products of CPUs that helpers with products of 64 bits need, to call no library."""
 
 _DIVISIONS = (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV)
 _SHIFTS = (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT)
@@ -166,7 +169,8 @@ class _Timing:
             case ir.Binary(BinaryOp.SHIFT_LEFT, a, b) if a.dtype.is_signed and self._is_data(b):
                 yield from self._choice("a shift to the left by data")  # all but the sign, or it
             case ir.Binary(BinaryOp.MUL, _, b) if e.dtype.bits > self._multiplies:
-                if not (_floats(e) or is_power(b)):
+                is_parted = self._multiplies > 0 and is_long_product(e)
+                if not (_floats(e) or is_power(b) or is_parted):
                     yield Cause(Time.BOUNDED, "a product by a library")
             case ir.Call(intrinsic, args):
                 yield from self._call(intrinsic, args)
@@ -201,7 +205,7 @@ class _Timing:
         elif intrinsic is Intrinsic.COUNT_LEADING_ZEROS:
             if not self._chooses:
                 yield Cause(Time.BOUNDED, "leading zeros, counted in a loop")
-        elif intrinsic in _MULTIPLYING and self._multiplies < ir.DType.INT64.bits:
+        elif self._multiplies < _MULTIPLYING.get(intrinsic, 0):
             yield Cause(Time.BOUNDED, "a product by a library")
         elif intrinsic in _CHOOSING:
             yield from self._choice(f"the conditions in '{name}'")
