@@ -153,10 +153,10 @@ def test_cost(tmp_path: Path) -> None:
             counts.append(measure(with_model(project, name, (name,))).instructions)
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     rows = (
-        f"| `start` | {flash[1] - flash[0]} | {compared[1]:,} in `NAME_check_weights` |",
+        f"| `start` | {flash[1] - flash[0]} | {compared[1]:,} in each `NAME_check_weights` |",
         f"| `layers` | {flash[2] - flash[0]} | {runs[2] - runs[0]:,} in each run |",
-        f"The two sums of a state of 8 bytes take {added[1] - added[0]} instructions in each run",
-        f"Restoring it takes {restored[1] - restored[0]} more",
+        f"which takes {added[1] - added[0]} instructions for a state of 8 bytes",
+        f"Restoring this state takes {restored[1] - restored[0]} more",
     )
     missing = "\n".join(row for row in rows if row not in page)
     assert not missing, missing
