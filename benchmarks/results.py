@@ -39,28 +39,33 @@ hide:
 
 # Results: networks on boards
 
-The memory and time of many networks, as [`microtir fit`](search.md) says it: compiled with
-`--optimize balanced` for the CPU of each board, and planned for its memories. All are int8 with
-random weights, made by `python -m scripts.models.shapes FOLDER`; this page is made by `python -m
-benchmarks results --record`.
+This page shows the memory and time of many networks, as [`microtir fit`](search.md) computes them.
+The networks are compiled with `--optimize balanced` for the CPU of each board, and planned for the
+memories of the board. All networks are int8 with random weights. `python -m scripts.models.shapes
+FOLDER` makes the networks, and `python -m benchmarks results --record` makes this page.
 
-Times are **estimates**: cycles as planning estimates them for a CPU, at the clock of the
+Times are **estimates**. They are the cycles that planning estimates for a CPU, at the clock of the
 [board](#boards) and without the wait states of its memories. They are not measured on silicon.
-Measured instructions, on an emulator, are on the page of [figures](figures.md).
+The page of [figures](figures.md) has instructions that were measured on an emulator.
 
-Flash is the sum of weights, which are exact, and of code, which is an [estimate](kernels.md).
+Flash is the exact size of the weights plus the [estimated](kernels.md) size of the code.
 
-Every figure in the first three tables is of the default options. A cell without a figure says why:
+The first three tables have only figures for the default options. A cell without a figure says why:
 
-- **10 KB short**: the network does not fit; the options with the least memory need 10 KB more.
-- **other options**: it fits with the options of a [separate table](#with-other-options).
-- **not compiled**: the compiler [refuses](#not-compiled) it for this CPU.
+- **10 KB short**: the network does not fit. Even the options that need the least memory exceed the
+  memory of the board by 10 KB.
+- **other options**: the network fits only with the options of a [separate
+  table](#with-other-options).
+- **not compiled**: the compiler [refuses](#not-compiled) the network for this CPU.
 """
 
 _WORDS = frozenset({"network", "what for", "board", "options", "CPU"})  # other columns are figures
-_RAM = "RAM has inputs, outputs and the stack that is usual on the board."
-_OTHERS = "What `fit` names for networks that do not fit with the default options."
-_REFUSED = "The message of the compiler for each pair:"
+_RAM = "RAM includes inputs, outputs and the stack that is usual on the board."
+_OTHERS = (
+    "Some networks do not fit with the default options. `microtir fit` found the options of this\n"
+    "table, with which they fit."
+)
+_REFUSED = "The compiler refuses these networks for these boards, with this message:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +149,11 @@ def page(found: Mapping[str, Mapping[str, Price]]) -> str:
     clocks = (
         [f"`{b.name}`", b.target.mcpu or "", f"{b.clock_hz / 1e6:g}"] for b in boards.values()
     )
-    kilobytes = "Kilobytes of 1,024 bytes."
+    kilobytes = "A kilobyte has 1,024 bytes."
     return (
         f"{_HEAD}\n## Estimated milliseconds of a run\n\n{by_board(_time)}\n"
         f"## RAM\n\n{kilobytes} {_RAM}\n\n{by_board(_ram)}\n"
-        f"## Flash\n\n{kilobytes} Code is an estimate.\n\n{by_board(_flash)}\n"
+        f"## Flash\n\n{kilobytes} The size of the code is an estimate.\n\n{by_board(_flash)}\n"
         f"## With other options\n\n{_OTHERS}\n\n"
         f"{_in_table(['network', 'board', 'options', 'ms', 'RAM, KB', 'flash, KB'], others)}\n"
         f"## Not compiled\n\n{_REFUSED}\n\n{refused}\n"
