@@ -78,18 +78,21 @@ def section(figures: Figures) -> str:
         if "microtir" in by_name
     )
     return f"""
-Loss, and its standard deviation over {splits} splits of the data and seeds: the loss of accuracy
-against floats in percentage points; for diabetes the increase of the mean squared error in percent.
-`bits by layer` chooses weights of 4 or 8 bits for each layer on a fifth of the calibration samples,
-with at most half a point lost there. The mean share of int8's weight bytes follows its loss.
+The first table shows the loss, and its standard deviation over {splits} splits of data and seeds.
+The loss is the accuracy of the float network minus the accuracy of the integers, in percentage
+points. For diabetes it is the increase of the mean squared error in percent. `bits by layer`
+chooses weights of 4 or 8 bits for each layer on a fifth of the calibration samples, with a loss of
+at most half a point there. Its second number is the bytes of its weights, divided by the bytes of
+int8 weights (mean).
 
 {_table(["network", "float", *names], losses)}
-microtir's loss minus that of the best other quantiser, split by split: the mean, its standard
-error, and Student's t. With {splits} splits a t above {CRITICAL} means, at a level of 5 %, that
-microtir loses more.
+The next table shows the loss of microtir minus the loss of the best other quantiser, split by
+split. The columns are the mean difference with its standard error, and Student's t. With {splits}
+splits a t above {CRITICAL} means that microtir loses more, at a significance level of 5 %.
 
-{_table(["network", "best of the others", "difference", "t"], pairs)}
-Instructions in QEMU on a Cortex-M4 (`balanced`), and bytes of flash, of the first split's network:
+{_table(["network", "best other quantiser", "difference", "t"], pairs)}
+The last table shows instructions in QEMU on a Cortex-M4 (`balanced`) and bytes of flash, for
+the network of the first split:
 
 {_table(["network", *names], prices)}
 """
