@@ -239,6 +239,15 @@ MUTANTS = {
         "dsp", ("resized",), f"{_DSP}/bilinear.j2", "ldr r6, [r0], #4\nldr r7, [r1], #4",
         "ldr r7, [r0], #4\nldr r6, [r1], #4",
     ),
+    "the last word of a row of bytes lies behind those before": Mutant(
+        "dsp", ("resized",), f"{_DSP}/bilinear.j2", "sub r3, r3, #2*{{ row_back }}\n", "",
+    ),
+    "the last word of a pixel meets the next one to the right": Mutant(
+        "dsp", ("resized",), f"{_DSP}/bilinear.j2", "sub r5, r5, #2*{{ pixel_back }}\n", "",
+    ),
+    "the last of three channels has a byte behind it": Mutant(
+        "dsp", ("resized",), f"{_DSP}/bilinear.j2", "strh r8, [r1]\n", "str r8, [r1]\n",
+    ),
     "the last channels of a pixel move the next one": Mutant(
         "mve", ("resized",), f"{_MVE}/bilinear.j2", "sub r3, r3, #{{ behind }}\n", "",
     ),

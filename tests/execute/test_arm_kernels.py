@@ -129,7 +129,7 @@ CORES = {
         "dense_s4_1x8_dsp": 2, "conv_s4_2x4_dsp": 6, "dense_s8_2x4_dsp": 12, "dense_s8_4x2_dsp": 1,
         "dense_s8_2x4_dsp_compact": 5,
         "softmax_s8_1x4_dsp": 19, "svdf_s8_1x8_dsp": 8, "l2norm_s8_1x4_dsp": 9,
-        "dwconv_s8_4x1_dsp_windows": 14, "dwconv_s8_4x1_dsp_turned": 6, "bilinear_s8_1x4_dsp": 4,
+        "dwconv_s8_4x1_dsp_windows": 14, "dwconv_s8_4x1_dsp_turned": 6, "bilinear_s8_1x4_dsp": 21,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 3, "dwconv_s16_1x8_mve": 8,
@@ -195,7 +195,7 @@ def layers() -> list[DspCase]:
 
 
 def images_of_words() -> Iterator[DspCase]:
-    """Yield random images of bytes whose pixels are words and whose weights have few bits."""
+    """Yield random images of bytes, whose weights have few bits."""
     for case in map(resized, seeds(60, PER_RESIZED)):
         if BilinearWords().refusal(case.graph.nodes[0]) is None:
             yield case

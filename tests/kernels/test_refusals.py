@@ -119,7 +119,7 @@ CASES = {
     "long rows": (long_rows(), M4, "l2norm_s8_1x4_dsp", Refusal.SIZES),
     "thirds of uint8": (image(3), M55, "bilinear_s8_1x8_mve", Refusal.FORM),
     "thirds of words": (image(3), M4, "bilinear_s8_1x4_dsp", Refusal.FORM),
-    "pixels of no whole words": (image(2, 6), M4, "bilinear_s8_1x4_dsp", Refusal.SIZES),
+    "pixels of two bytes": (image(2, 2), M4, "bilinear_s8_1x4_dsp", Refusal.SIZES),
     "a broadcast": (add((1, 1, 1, 8)), X86, "add_s8_1x8_avx2", Refusal.SHAPES),
 }  # fmt: skip
 

@@ -32,6 +32,7 @@ from microtir.tir import ir
 
 _AROUND_ROW = 20  # instructions
 _WORD, _OF_COLUMN = 4, 12  # bytes
+_LEAST = 3  # channels
 
 
 class Form(NamedTuple):
@@ -53,6 +54,16 @@ class Form(NamedTuple):
     @property
     def elements(self) -> int:
         return self.before * self.channels
+
+    @property
+    def weighed(self) -> int:
+        """Return the elements of a row up to where its last word ends."""
+        return self.elements + (self.channels < _WORD)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Return whether scratch has the order of the row's bytes, since pixels are no words."""
+        return self.channels % _WORD > 0
 
 
 class Row(NamedTuple):
@@ -103,14 +114,15 @@ class BilinearWords(Bilinear):
         if DType.INT8.bits + sum(form.bits) > DType.INT16.bits:
             return Refusal.FORM
         most = max(form.elements // _WORD, form.columns * _OF_COLUMN)
-        return Refusal.SIZES if form.channels % _WORD or most > self.largest else None
+        fits = form.channels >= _LEAST and form.elements >= _WORD and most <= self.largest
+        return None if fits else Refusal.SIZES
 
     def scratch(self, form: Form) -> ir.Buffer | None:
         """Return what a row takes beside its operands."""
-        return ir.Buffer("scratch", (form.elements,), DType.UINT16, alignment=_WORD)
+        return ir.Buffer("scratch", (form.weighed,), DType.UINT16, alignment=_WORD)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        return Form.of(node).elements * DType.UINT16.bytes
+        return Form.of(node).weighed * DType.UINT16.bytes
 
     def packed_bytes(self, node: Node) -> int:
         return packing.bytes_of(*_tables(node))
@@ -125,8 +137,8 @@ class BilinearWords(Bilinear):
 
     def turns(self, form: Form) -> Mapping[str, int]:
         """Return how often the loops of a row run."""
-        before, after = (n * form.channels // _WORD for n in form[:2])
-        return {"bne 1b": before, "bne 2b": form.columns, "bne 3b": after}
+        words, after = form.elements // _WORD, form.columns * (form.channels // _WORD)
+        return {"bne 1b": words, "bne 2b": form.columns, "b 2b": form.columns, "bne 3b": after}
 
     def values(self, form: Form) -> dict[str, object]:
         """Return what the template is given."""
@@ -134,7 +146,10 @@ class BilinearWords(Bilinear):
         half = (1 << (rows + columns - 1)) - is_signed
         return {
             "is_signed": is_signed, "rows": str(1 << rows), "columns": str(1 << columns),
-            "words": str(form.elements // _WORD), "pixel_words": str(form.channels // _WORD),
+            "words": str(form.elements // _WORD), "row_back": str(-form.elements % _WORD or ""),
+            "pixel_words": str(form.channels // _WORD or ""), "in_order": form.is_in_order,
+            "pixel_back": str(-form.channels % _WORD or ""),
+            "loops": form.channels // _WORD > form.is_in_order,
             "table_bytes": str(form.columns * _OF_COLUMN), "shift": str(rows + columns),
             "half": f"0x{half:04x}{half:04x}",
         }  # fmt: skip
@@ -183,6 +198,8 @@ class BilinearWords(Bilinear):
         """Return what a call computes: in scratch the even bytes of a word precede the odd ones."""
         assert scratch is not None
         form, least = row.form, row.form.dtype.min
+        if form.is_in_order:
+            return _in_order(row, scratch)
 
         def down(word: te.Expr, odd: te.Expr, half: te.Expr) -> ir.Stmt:
             value = te.cast(DType.UINT16, row.down(word * 4 + half * 2 + odd, least))
@@ -196,6 +213,24 @@ class BilinearWords(Bilinear):
             return _in_words(form.channels, lambda *place: along(column, *place))
 
         return seq(_in_words(form.elements, down), loop("column", 0, form.columns, pixel))
+
+
+def _in_order(row: Row, scratch: ir.Buffer) -> ir.Stmt:
+    """Return what a call computes whose scratch has the order of its bytes."""
+    form, least = row.form, row.form.dtype.min
+
+    def down(place: te.Expr) -> ir.Stmt:
+        return store(scratch, (place,), te.cast(DType.UINT16, row.down(place, least)))
+
+    def along(column: te.Expr, channel: te.Expr) -> ir.Stmt:
+        return row.along(column, channel, lambda at: wide(load(scratch, at + channel)), least)
+
+    return seq(
+        loop("n", 0, form.elements, down),
+        loop("column", 0, form.columns, lambda column: loop(
+            "channel", 0, form.channels, lambda channel: along(column, channel)
+        )),
+    )  # fmt: skip
 
 
 def _in_words(elements: int, body: Callable[[te.Expr, te.Expr, te.Expr], ir.Stmt]) -> ir.Stmt:
