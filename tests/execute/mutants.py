@@ -306,6 +306,17 @@ MUTANTS = {
     "eight values of a column stand twice": Mutant(
         "mve", ("matmul",), f"{_MVE}/columns.j2", "q0, [r6], #56", "q0, [r6, #-8]",
     ),
+    "a word that windows share is in the last of them alone": Mutant(
+        "mve", ("grouped",), f"{_KERNELS}/arm_mve/copying.py",
+        "targets.setdefault(first + piece, []).append(str(place + piece))",
+        "targets[first + piece] = [str(place + piece)]",
+    ),
+    "the last byte of a run of three stays": Mutant(
+        "mve", ("grouped",), f"{_KERNELS}/arm_mve/copying.py", "in {0, length - width}", "in {0}",
+    ),
+    "zeros stand before the channels of a group": Mutant(
+        "mve", ("grouped",), f"{_KERNELS}/arm_mve/linear.py", "(0, more)", "(more, 0)",
+    ),
     "the last row of a matrix has the zero point of weights": Mutant(
         "mve", ("matmul",), f"{_MVE}/gemm1.j2", "vadd.i32 q0, q0, r11", "nop",
     ),

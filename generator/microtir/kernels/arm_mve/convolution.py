@@ -65,6 +65,10 @@ def _params(node: Node) -> LinearParams:
     return conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
+def _groups(node: Node) -> int:
+    return Geometry.of(node).groups
+
+
 def _is_run(geometry: Geometry) -> bool:
     """Return whether the values behind every pixel follow each other in the input."""
     return geometry.runs == 1 and not geometry.windows.clip(geometry.output)
@@ -88,7 +92,7 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
         self.rescales_in_float = dtype is DType.INT8
-        self._layers = linear.LinearLayers(_matrix, _params, wide=wide)
+        self._layers = linear.LinearLayers(_matrix, _params, _groups, wide=wide)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: a type, several images, factors that do not fit."""
@@ -96,8 +100,6 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
         reason = refusals.type_refusal(node, self.dtype)
         if reason is None and geometry.groups == 1:
             reason = refusals.mixed_refusal(node)
-        elif geometry.output.channels % LANES:
-            reason = reason or Refusal.MIXES_CHANNELS
         if reason is not None:
             return reason
         if geometry.image.images != 1 and not geometry.is_pointwise:
@@ -229,7 +231,7 @@ class _Windows(Source):
     def block(self, pixel: Pixel, count: int) -> ir.Stmt:
         geometry, windows = self.geometry, self.geometry.windows
         rows, columns = windows.rows, windows.columns
-        reach, length = (count - 1) * columns.stride, geometry.run_values
+        reach = (count - 1) * columns.stride
         dtype = self.windows.dtype
 
         def one_by_one() -> ir.Stmt:
@@ -237,8 +239,8 @@ class _Windows(Source):
 
         if not (self.x.is_whole and window_moves.gathers(geometry, count, dtype)):
             return one_by_one()
-        step, stride = geometry.direct_step, geometry.pixel_stride
-        kernel = copying.gather(rows.taps, length, step, count, stride, dtype)
+        window = window_moves.window_of(geometry)
+        kernel = copying.gather(window, count, geometry.pixel_stride, dtype)
 
         def some(top: te.Expr, left: te.Expr) -> ir.Stmt:
             last = top + (rows.taps - 1) * rows.dilation
@@ -266,8 +268,7 @@ class _Copies(gather.Gather):
         geometry, dtype = self.geometry, self.target.dtype
         if not window_moves.gathers_taps(geometry, dtype):
             return super()._runs(ky, y, left, pixels, lane)
-        step = geometry.windows.columns.dilation * geometry.pitch
-        kernel = copying.gather(geometry.runs_of_row, geometry.run_values, step, 1, 0, dtype)
+        kernel = copying.gather(window_moves.row_of(geometry), 1, 0, dtype)
         place = self._place(ky, te.as_expr(0, DType.INT32), lane)
         return call(kernel, self.x.at(y, left, 0), at(self.target, 0, place))
 

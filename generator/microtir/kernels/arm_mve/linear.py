@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,8 @@ from microtir.kernels.common import finish_s16, made_once, packing, refusals
 from microtir.kernels.common.weights import folded_bias, largest_sums
 from microtir.operators.common.linear import LinearParams, bias_of
 from microtir.tir import ir
+
+Of = TypeVar("Of", np.int8, np.int64)
 
 BYTES = 16  # int8 values of a vector
 
@@ -57,6 +60,7 @@ class LinearLayers:
     Args:
         matrix: gives the weights of a node (channels, K), in the order of the values they meet.
         params: gives what its sums are rescaled by.
+        groups: gives how many groups its channels are in, each of which begins a vector.
         wide: take sums of 64 bits.
     """
 
@@ -64,10 +68,11 @@ class LinearLayers:
         self,
         matrix: Callable[[Node], npt.NDArray[np.int8]],
         params: Callable[[Node], LinearParams],
+        groups: Callable[[Node], int] = lambda _node: 1,
         *,
         wide: bool,
     ) -> None:
-        self._matrix, self._params, self._wide = matrix, params, wide
+        self._matrix, self._params, self._groups, self._wide = matrix, params, groups, wide
         self.find = made_once.of_node(self._find)
 
     def _find(self, node: Node) -> requantise.Form | None:
@@ -87,15 +92,26 @@ class LinearLayers:
 
     def pack(self, node: Node) -> PackedLinear:
         """Pack a node whose factors fit."""
-        constants, rescaling = self._factors(node)
+        (constants, rescaling), groups = self._factors(node), self._groups(node)
+        matrix, words = (
+            _apart(self._matrix(node), groups),
+            _apart(refusals.asked(constants), groups),
+        )
         return PackedLinear(
-            packing.constant("weights", arranged(self._matrix(node), lanes_of(rescaling.element))),
-            packing.constant("constants", requantise.by_lanes(refusals.asked(constants))),
+            packing.constant("weights", arranged(matrix, lanes_of(rescaling.element))),
+            packing.constant("constants", requantise.by_lanes(words)),
             rescaling,
         )
 
     def _factors(self, node: Node) -> tuple[requantise.Ints | None, requantise.Form]:
         return factors_of(self._matrix(node), node, self._params(node), wide=self._wide)
+
+
+def _apart(rows: npt.NDArray[Of], groups: int) -> npt.NDArray[Of]:
+    """Return rows of channels with zeros behind each group of them, up to whole vectors."""
+    more = -(len(rows) // groups) % requantise.LANES if groups > 1 else 0
+    by_group = rows.reshape(groups, -1, rows.shape[1])
+    return np.pad(by_group, ((0, 0), (0, more), (0, 0))).reshape(-1, rows.shape[1])
 
 
 def factors_of(

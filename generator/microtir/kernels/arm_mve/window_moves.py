@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from microtir.dtype import DType
-from microtir.kernels.arm_mve.copying import copied, filled, gather_code, gathered
+from microtir.kernels.arm_mve.copying import (
+    Window,
+    copied,
+    filled,
+    gather_code,
+    gathered,
+    has_words,
+)
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.macro_kernel import Count, cut
 
@@ -18,13 +25,27 @@ Moves = Mapping[tuple[str, int], int]
 """Counts of moves by their kind, and by the elements or pixels of each."""
 
 
+def window_of(geometry: Geometry) -> Window:
+    """Return the runs of a window of a whole image."""
+    pitch = geometry.windows.columns.dilation * geometry.pitch
+    taps, step = geometry.runs_of_row, geometry.direct_step
+    return Window(geometry.windows.rows.taps, step, geometry.run_values, taps, pitch)
+
+
+def row_of(geometry: Geometry) -> Window:
+    """Return the runs of a kernel row, one below the other."""
+    pitch = geometry.windows.columns.dilation * geometry.pitch
+    return Window(geometry.runs_of_row, pitch, geometry.run_values)
+
+
 def gathers(geometry: Geometry, pixels: int, dtype: DType) -> bool:
     """Return whether windows that lie in the image are copied at once."""
-    rows, columns = geometry.windows.rows, geometry.windows.columns
-    length = geometry.run_values * dtype.bytes
-    is_short = gather_code(rows.taps, length, pixels) <= LONGEST_GATHER
-    reach = (pixels - 1) * columns.stride
-    return geometry.runs_of_row == 1 and is_short and columns.taps + reach <= columns.size
+    columns, window = geometry.windows.columns, window_of(geometry)
+    if window.taps > 1 and not has_words(window, pixels, geometry.pixel_stride, dtype):
+        return False
+    is_short = gather_code(geometry.runs, window.size * dtype.bytes, pixels) <= LONGEST_GATHER
+    last = (columns.taps - 1) * columns.dilation + (pixels - 1) * columns.stride
+    return is_short and last < columns.size
 
 
 def gathers_taps(geometry: Geometry, dtype: DType) -> bool:
@@ -85,16 +106,15 @@ def _pixel_moves(
 
 def printed_moves(geometry: Geometry, counted: Moves, dtype: DType) -> int:
     """Return the instructions of all moves that are calls."""
-    rows = geometry.windows.rows.taps
     total = 0
     for (kind, size), times in counted.items():
         if kind == "gathered row":
-            total += times * gathered(geometry.runs_of_row, size, 1, dtype)
+            total += times * gathered(row_of(geometry), 1, 0, dtype)
             continue
         if not times or kind == "kernel row" or (kind != "gather" and size < LEAST_CALL):
             continue
         if kind == "gather":
-            total += times * gathered(rows, geometry.run_values, size, dtype)
+            total += times * gathered(window_of(geometry), size, geometry.pixel_stride, dtype)
         else:
             total += times * (copied if kind in ("run", "tap") else filled)(size, dtype)
     return total
