@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -150,6 +151,18 @@ class CellRescaling:
             "cell_half": _text((1 << cell_right) >> 1),
         }  # fmt: skip
 
+    def vector_values(self, units: int) -> dict[str, object]:
+        """Return what a kernel is given that takes four units at once, beside `values`."""
+        params, cell = self.params, self.params.cell_scaling
+        left = 0 if cell.right_shift else (cell.multiplier // 3).bit_length()
+        return {
+            "units": str(units),
+            **_halves("factor", params.added.multiplier),
+            "added_shift": _text(-params.added.shift),
+            # To the left of 32 bits, of which an argument has the upper 18.
+            "cell_shift": str(15 if cell.right_shift else 14 + left),
+        }
+
 
 def _text(value: int) -> str:
     return str(value) if value else ""
@@ -229,6 +242,19 @@ def _products_of(node: Node) -> list[Product] | None:
     return products or None
 
 
+class CellForm(NamedTuple):
+    """A kernel of cells: its template, the type of its arguments, what it needs, bytes of stack."""
+
+    template: str
+    argument: DType
+    needs: Feature
+    stack_bytes: int
+    name: str
+
+
+_PAIRS = CellForm("kernels/lstm_cells.j2", DType.INT32, Feature.DSP, 40, "cells")
+
+
 def _cells_of(node: Node) -> CellRescaling:
     return CellRescaling(recurrent.lstm_params(node), node.inputs[1].type)
 
@@ -241,7 +267,7 @@ class Recurrent(Kernel):
     needs = Feature.DSP
     in_place = True
     cycles = 135
-    argument = DType.INT32  # type of the arguments, of two units each
+    cells = _PAIRS
     products = staticmethod(_products_of)  # with inputs and with the hidden state
 
     def reject(self, node: Node) -> Refusal | None:
@@ -258,7 +284,8 @@ class Recurrent(Kernel):
     def instructions(self, node: Node, _calls: Calls) -> int:
         batch, steps, _, units = recurrent.lstm_extents(node)
         work = sum(product.instructions for product in refusals.asked(self.products(node)))
-        work += _printed_cells(node).instructions({"bne 1b": units // 2})
+        turns = {"bne 1b": units // 2, "letp lr, 1b": -(-units // 4)}
+        work += self._printed_cells(node).instructions(turns)
         return batch * (steps * (work + _CALLS) + units * _COPIED) + _LAYER
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
@@ -267,7 +294,11 @@ class Recurrent(Kernel):
 
     def code_bytes(self, node: Node) -> int:
         products = refusals.asked(self.products(node))
-        return sum(product.bytes for product in products) + _printed_cells(node).bytes
+        return sum(product.bytes for product in products) + self._printed_cells(node).bytes
+
+    def _printed_cells(self, node: Node) -> Printed:
+        units = recurrent.lstm_extents(node).units
+        return printed(self.cells.template, _cells_values(units, _cells_of(node)))
 
     def weight_bytes(self, node: Node) -> int:
         return super().weight_bytes(node) + signed_lines(saturates=True).nbytes
@@ -283,7 +314,7 @@ class Recurrent(Kernel):
         sequences, pairs = Sequences.of(layer), pairs_of(node)
         has_scratch = self.scratch_bytes(node, IN_ONE_CALL) > 0
         scope = ir.Scope.PARAMETER if has_scratch else ir.Scope.LOCAL
-        args = replace(arguments("scratch", pairs, self.argument), scope=scope)
+        args = replace(arguments("scratch", pairs, self.cells.argument), scope=scope)
         lines = packing.constant("lines", signed_lines(saturates=True))
         first = at(args, *[0] * len(args.shape))
         zero = te.as_expr(0, DType.INT32)
@@ -298,7 +329,7 @@ class Recurrent(Kernel):
                 for p, vector in zip(products, vectors, strict=True)
             )
             cells = call(
-                _cells(sequences.extents.units, _cells_of(node), self.argument), first,
+                _cells(sequences.extents.units, _cells_of(node), self.cells), first,
                 at(lines, 0, 0),
                 at(sequences.cell, n, 0), at(sequences.hidden, n, 0),
                 at(sequences.y, *sequences.shown_at(step, n, zero)),
@@ -323,13 +354,9 @@ def arguments(name: str, pairs: int, dtype: DType) -> ir.Buffer:
     return ir.Buffer(name, (pairs, recurrent.GATES, *lanes), dtype, alignment=4)
 
 
-def _printed_cells(node: Node) -> Printed:
-    return printed(_CELLS, _cells_values(recurrent.lstm_extents(node).units, _cells_of(node)))
-
-
 # --- sums -----------------------------------------------------------------------------------------
 
-_SUMS, _CELLS = "kernels/lstm_sums.j2", "kernels/lstm_cells.j2"
+_SUMS = "kernels/lstm_sums.j2"
 
 
 def _turns(width: int) -> tuple[int, int, int]:
@@ -480,24 +507,27 @@ def _lane(word: te.Expr, upper: int) -> te.Expr:
 
 def _cells_values(units: int, rescaling: CellRescaling) -> dict[str, object]:
     pairs, single = divmod(units, 2)
-    return {**rescaling.values(), "pairs_bytes": _text(pairs * _PAIR_BYTES), "single": bool(single)}
+    return {
+        **rescaling.values(), **rescaling.vector_values(units),
+        "pairs_bytes": _text(pairs * _PAIR_BYTES), "single": bool(single),
+    }  # fmt: skip
 
 
 @made_once
-def _cells(units: int, rescaling: CellRescaling, argument_type: DType) -> KernelDescription:
+def _cells(units: int, rescaling: CellRescaling, form: CellForm) -> KernelDescription:
     """Make new cells and hidden states of arguments of gates.
 
     Returns:
         Parameters: arguments as products make them, lines, cells, hidden states, what is shown.
     """
-    buffer = arguments("args", -(-units // 2), argument_type)
+    buffer = arguments("args", -(-units // 2), form.argument)
     args = te.placeholder(buffer.shape, buffer.dtype, "args", alignment=buffer.alignment)
     lines = te.placeholder((LINES, 2), DType.INT16, "lines", alignment=4)
     old = te.placeholder((units,), DType.INT16, "old")
 
     def argument(gate: int, unit: te.Expr) -> tuple[te.Expr]:
         place = unit // 2, _ORDER.index(gate)
-        if argument_type is DType.INT16:
+        if form.argument is DType.INT16:
             of_unit = *place, unit % 2
             return (wide(args[of_unit]),)
         return (_lane(args[place] >> (unit % 2 * 16), 0),)
@@ -512,10 +542,11 @@ def _cells(units: int, rescaling: CellRescaling, argument_type: DType) -> Kernel
     body = te.create_schedule((cell, hidden, shown)).primfunc(name="cells").body
     tensors = args, lines, cell, hidden, shown
     params, values = tuple(tensor.buffer for tensor in tensors), _cells_values(units, rescaling)
-    texts = (value for name, value in values.items() if name != "single")
+    texts = (*rescaling.values().values(), values["pairs_bytes"])
     described = describe(
-        f"cells_{units}_{'_'.join(map(str, texts))}",
+        f"{form.name}_{units}_{'_'.join(map(str, texts))}",
         (f"Cells and hidden states of {units} units",), params, params[2:],
-        visitor.substitute(body, {old.buffer: cell.buffer}), _CELLS, values, stack_bytes=40,
+        visitor.substitute(body, {old.buffer: cell.buffer}), form.template, values,
+        stack_bytes=form.stack_bytes, needs=form.needs,
     )  # fmt: skip
     return reading(described, cell.buffer)

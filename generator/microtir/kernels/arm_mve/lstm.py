@@ -1,4 +1,4 @@
-"""LSTMs of int8: all sums of a step in two products of matrices, on the way to the cells of DSP."""
+"""LSTMs of int8: all sums of a step in two products of matrices, and cells by vectors."""
 
 from __future__ import annotations
 
@@ -46,5 +46,7 @@ class Recurrent(lstm.Recurrent):
 
     name = "lstm_s8_1x4_mve"
     needs = Feature.MVE
-    argument = DType.INT16
+    cells = lstm.CellForm(
+        "kernels/mve/lstm_cells.j2", DType.INT16, Feature.MVE, 100, "cells_by_vectors"
+    )
     products = staticmethod(_products)
