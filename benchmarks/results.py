@@ -44,9 +44,9 @@ The networks are compiled with `--optimize balanced` for the CPU of each board, 
 memories of the board. All networks are int8 with random weights. `python -m scripts.models.shapes
 FOLDER` makes the networks, and `python -m benchmarks results --record` makes this page.
 
-Times are **estimates**. They are the cycles that planning estimates for a CPU, at the clock of the
-[board](#boards) and without the wait states of its memories. They are not measured on silicon.
-The page of [figures](figures.md) has instructions that were measured on an emulator.
+Times are **estimates**: the cycles that planning estimates for a CPU, at the clock of the
+[board](#boards) and without the wait states of its memories. The times are not measured on
+silicon. The page of [figures](figures.md) has instructions that were measured on an emulator.
 
 Flash is the exact size of the weights plus the [estimated](kernels.md) size of the code.
 
