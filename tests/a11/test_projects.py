@@ -103,7 +103,7 @@ def test_d9_versions_are_no_decimal_numbers(release: str, name: str, tmp_path: P
 
 def test_d10_definitions_are_no_letters(microtir: Command, tmp_path: Path) -> None:
     """A text was iterated: one definition for each of its characters."""
-    with pytest.raises(ProjectError, match="got the text 'A=1'"):
+    with pytest.raises(ProjectError, match="the value is the text 'A=1'"):
         ProjectOptions(definitions="A=1")
     path = export_model_library_format(built(), tmp_path / "m.tar")
     words = ("board=mps2_an385", "compile_definitions=-DFIRST=1 SECOND=2")

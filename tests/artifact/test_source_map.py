@@ -73,7 +73,10 @@ def test_the_command_line_says_whose_a_line_is(
     assert f"{layer.name}, CONV_2D, operator 0 of digits_int8.tflite" in found.out
     assert json.loads(microtir("explain", f"{place}:4", "--json").out)[0]["name"] == layer.name
     assert microtir("explain", f"{folder}/digits.c:1").status == 1
-    for wrong, text in (("digits_weights.c:3", "are in digits.c"), ("a/digits.c:3", "beside it")):
+    for wrong, text in (
+        ("digits_weights.c:3", "are in digits.c"),
+        ("a/digits.c:3", "contains no metadata.json of a model"),
+    ):
         assert text in microtir("explain", folder / wrong).diagnostic
 
 
@@ -86,7 +89,7 @@ def test_only_lines_of_the_file_are_explained(
     last = len((folder / "digits.c").read_text().splitlines())
     found = microtir("explain", f"{folder}/digits.c:{line}")
     assert found.status == 2
-    assert f"there is no line {line[:40]!r}" in found.diagnostic
+    assert f"the file has no line {line[:40]!r}" in found.diagnostic
     assert f"expected: lines 1 to {last}" in found.diagnostic
     assert microtir("explain", f"{folder}/digits.c:{last}").status == 1
 

@@ -147,11 +147,11 @@ def test_verify_and_run_on_a_board(microtir: Command, few: Path, tmp_path: Path)
         ),
         (("run", "example:digits", "--board", "nrf52840dk"), 2, "use --board mps2_an386"),
         (("run", "example:digits", "--port", "x"), 2, "--port requires --board"),
-        (("verify", *COMMON, "--sanitize"), 2, "sanitizers run on this machine only"),
+        (("verify", *COMMON, "--sanitize"), 2, "sanitizers run only on this machine"),
         (
             ("verify", *COMMON, "--port", "/dev/none"),
             2,
-            "no command is known that flashes a program",
+            "microtir has no command that flashes a program",
         ),
         (("compile", INT8, "-o", "x", "-f", "project"), 2, "a project needs a board"),
         (("compile", INT8, "-o", "x", "--project-type", "cmake"), 2, "--output-format project"),

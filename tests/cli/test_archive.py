@@ -100,7 +100,7 @@ def test_other_verbs_want_a_model(microtir: Command, archive: Path) -> None:
     """A verb that compiles says which verbs take an archive."""
     result = microtir("verify", archive)
     assert result.status == 2
-    assert "archives are taken by `microtir run`" in result.diagnostic
+    assert "`microtir run` and `microtir package` accept archives" in result.diagnostic
 
 
 def test_other_tar_is_one_diagnostic(microtir: Command, tmp_path: Path) -> None:

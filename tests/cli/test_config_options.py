@@ -109,7 +109,7 @@ def test_file_that_is_missing(microtir: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "text"),
     [
-        (["--numerics", "float"], "not built yet"),
+        (["--numerics", "float"], "does not support yet"),
         (["--executor", "graphs"], "did you mean 'graph'"),
         (["--pass-config", "tir.unroll=1"], "did you mean"),
         (["--pass-config", "tir.disable_unroll"], "without a value"),

@@ -71,7 +71,7 @@ def test_what_has_no_facts_is_refused(
     result = microtir("diff", *folders, "--optimize", "ram")
     assert result.status == 2 and "have no effect" in result.diagnostic
     result = microtir("diff", *folders, "--markdown", "--json")
-    assert result.status == 2 and "exclude each other" in result.diagnostic
+    assert result.status == 2 and "cannot be used together" in result.diagnostic
     (Path(folders[0]) / "metadata.json").write_text('{"metadata_version": 2}', "utf-8")
     result = microtir("diff", *folders)
     assert result.status != 0 and "Traceback" not in result.diagnostic

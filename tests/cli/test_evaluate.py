@@ -98,13 +98,13 @@ def test_too_little_is_a_no(microtir: Command) -> None:
 
 IMAGES = np.zeros((3, 8, 8, 1), np.float32)
 REFUSED: dict[str, dict[str, Any]] = {
-    "it has no array 'labels'; it has: inputs": {"inputs": IMAGES},
-    "it has 0 samples and 0 labels": {"inputs": IMAGES[:0], "labels": np.zeros(0, np.int8)},
-    "it has 8 samples and 0 labels": {"inputs": IMAGES[0], "labels": np.int8(3)},
+    "the file has no array 'labels'. Its arrays are: inputs": {"inputs": IMAGES},
+    "the file has 0 samples, and 0 labels": {"inputs": IMAGES[:0], "labels": np.zeros(0, np.int8)},
+    "the file has 8 samples, and 0 labels": {"inputs": IMAGES[0], "labels": np.int8(3)},
     "values that are not numbers": {
         "inputs": np.where(IMAGES == 0, np.nan, IMAGES), "labels": np.zeros(3, np.int8),
     },
-    "it has 3 samples and 2 labels": {"inputs": IMAGES, "labels": np.zeros(2, np.int8)},
+    "the file has 3 samples, and 2 labels": {"inputs": IMAGES, "labels": np.zeros(2, np.int8)},
     "a sample has the shape": {"inputs": IMAGES[:, 0], "labels": np.zeros(3, np.int8)},
     "samples have the type uint8": {
         "inputs": IMAGES.astype(np.uint8), "labels": np.zeros(3, np.int8),

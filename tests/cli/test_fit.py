@@ -191,8 +191,8 @@ def test_check_asks_a_board(microtir: Command, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(package.boards, "load_board", lambda _name: tight)
     result = microtir("check", "example:digits", "--board", board.name)
-    assert result.status == 1 and ": it fits then" in result.out
-    flags = result.out.split("fix:")[1].split(": it fits then")[0].split()
+    assert result.status == 1 and " to make it fit" in result.out
+    flags = result.out.split("add ")[1].split(" to make it fit")[0].split()
     assert microtir("check", "example:digits", "--board", board.name, *flags).status == 0
 
     monkeypatch.setattr(package.boards, "load_board", lambda _name: tiny)

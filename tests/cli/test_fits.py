@@ -116,4 +116,7 @@ def test_a_memory_that_holds_the_weights_too(microtir: Command, name: str) -> No
         "compile", INT8, "-o", "x", "--board", name, *portable, "--ram-budget", "board"
     )
     assert result.status == 2
-    assert "is zero or unknown" in result.diagnostic and "fix:      give bytes" in result.diagnostic
+    assert (
+        "or its amount is unknown" in result.diagnostic
+        and "fix:      give a number of bytes" in result.diagnostic
+    )

@@ -101,7 +101,7 @@ def test_check_names_layers_of_floats_between_integers(microtir: Command, tmp_pa
     result = microtir("check", path)
     assert result.status == 0
     assert "\n\n1 layer between integers in floats:\n  - operator 2 Add: an operand" in result.out
-    assert "instructions, up to 120 bytes of RAM more" in result.out
+    assert "instructions, up to 120 more bytes of RAM" in result.out
     (layer,) = json.loads(microtir("check", path, "--json").out)["float_layers"]
     assert layer.keys() == {"where", "why", "instructions", "ram"}
     assert layer["instructions"] > 20

@@ -56,9 +56,9 @@ def test_a_dump_without_nodes_is_refused(microtir: Command, tmp_path: Path) -> N
     """Another executor, and sanitizers, do not show nodes."""
     dump = ("--dump-tensors", tmp_path / "dump.npz")
     result = microtir("run", INT8, *dump)
-    assert result.status == 2 and "give --executor debug" in result.err
+    assert result.status == 2 and "add --executor debug" in result.err
     result = microtir(*DEBUG, "--sanitize", *dump)
-    assert result.status == 2 and "leave --sanitize out" in result.err
+    assert result.status == 2 and "leave out --sanitize" in result.err
     assert not (tmp_path / "dump.npz").exists()
 
 

@@ -23,7 +23,7 @@ DEEP = "[" * 100_000
             "records: it is not JSON",
         ),
         (("check", INT8, "--config", "deep.json"), 2, "is not JSON"),
-        (("compile", INT8, "-o", "kept"), 3, "holds files that microtir did not write"),
+        (("compile", INT8, "-o", "kept"), 3, "contains files that microtir did not write"),
         (("micro", "build", "kept"), 2, "is damaged"),
     ],
 )

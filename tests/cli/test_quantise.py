@@ -127,12 +127,17 @@ def test_a_file_says_what_it_has_otherwise(
         lines.append([line for line in result.out.splitlines() if " in the file: '" in line])
     assert [len(found) for found in lines] == [1, 0, 2]
     assert lines[0][0].startswith("LSTMs in floats in the file: ")
-    assert "take 8 in the file" in lines[2][0] and "QDQ has 8-bit weights" in lines[2][0]
+    assert (
+        "stored with 8 bits in the file" in lines[2][0] and "QDQ has 8-bit weights" in lines[2][0]
+    )
     facts = figures(microtir, model, "--data", steps, "-o", tmp_path / "a.onnx")
     assert len(facts["stored_in_floats"]) == 1 and not facts["stored_in_8_bits"]
     digits = microtir("quantise", FLOAT, "--data", stored(tmp_path, **samples), "--weights", "4",
                       "-o", tmp_path / "d.tflite")  # fmt: skip
-    assert "take 8 in the file: 'dense" in digits.out and "tflite-micro has no dense" in digits.out
+    assert (
+        "stored with 8 bits in the file: 'dense" in digits.out
+        and "tflite-micro has no dense" in digits.out
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,7 +207,7 @@ def test_projects_and_packages_are_made_of_integers(
     assert "--layer has no effect without --quantise" in alone.diagnostic
     if verb[0] in ("micro", "package"):
         several = microtir(*verb, FLOAT, FLOAT, "--quantise", path, "-o", output)
-        assert "--quantise takes one model only" in several.diagnostic
+        assert "--quantise can be used with only one model" in several.diagnostic
     if verb[0] == "micro":
         archive = microtir(*verb, "net.tar", "--quantise", path, "-o", output)
         assert "'--quantise' has no effect on an archive" in archive.diagnostic
@@ -293,8 +298,8 @@ def test_samples_that_look_wrong(
     ("options", "words"),
     [
         (("--int8", "--16x8"), "--16x8 and --int8 name different widths"),
-        (("--weights", "5"), "weights of 5 bits"),
-        (("--layer", "conv"), "cannot read 'conv'"),
+        (("--weights", "5"), "--weights is 5 bits"),
+        (("--layer", "conv"), "'conv' cannot be read"),
         (("--layer", "conv=int9"), "there is no width 'int9'"),
         (("--calibration", "minmax"), "there is no calibration 'minmax'"),
         (("--outputs", "int32"), "there is no type 'int32'"),
@@ -380,7 +385,11 @@ def test_widths_are_chosen_within_budgets(
         (("--flash-budget", "9000"), 2, "add --max-loss 1%"),
         (("--plot", "frontier.svg"), 2, "add --max-loss 1%"),
         (("--max-loss", "100%", "--flash-budget", "400"), 1, "nearest program within the loss is"),
-        (("--max-loss", "1%", "--layer", "*=int8"), 2, "no layer with weights whose width is free"),
+        (
+            ("--max-loss", "1%", "--layer", "*=int8"),
+            2,
+            "no layer with weights whose width the search can",
+        ),
     ],
 )
 def test_limits_that_are_refused(

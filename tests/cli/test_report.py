@@ -94,7 +94,7 @@ def test_what_does_not_fit_a_board_names_the_cause_and_a_remedy(microtir: Comman
     assert result.status == 1
     text = " ".join(result.out.split())
     assert "does not fit: uno sram lacks 1,252 bytes; the largest part is the workspace" in text
-    assert "none of the options that were tried makes it fit" in text
+    assert "none of the tried options makes the model fit" in text
     assert "the nearest is --optimize ram-least --pass-config memory.use_workspace_io=1" in text
 
 

@@ -51,7 +51,7 @@ def test_a_port_that_is_taken(microtir: Command) -> None:
         result = microtir("studio", "--no-browser", "--port", taken.getsockname()[1])
     assert result.status == 2
     assert "no server can listen on port" in result.diagnostic
-    assert "fix:      leave --port out" in result.diagnostic
+    assert "fix:      leave out --port" in result.diagnostic
 
 
 def test_without_its_packages(microtir: Command, monkeypatch: pytest.MonkeyPatch) -> None:

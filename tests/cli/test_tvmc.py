@@ -140,13 +140,13 @@ def test_project_options(microtir: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("p", "m.tar"), "there is no folder to write to"),
+        (("p", "m.tar"), "the output folder is missing"),
         (("p", "m.tar", "zephir"), "did you mean 'zephyr'?"),
         (("p", "m.tar", "zephyr"), "'zephyr' needs a board"),
         (("p", "m.tar", "zephyr", "bord=x"), "did you mean 'board'?"),
         (("p", "m.tar", "zephyr", "board=x", "board=y"), "'board' is given twice"),
         (("p", "m.tar", "crt", "project_type=host"), "did you mean 'host_driven'?"),
-        (("p", "m.tar", "crt", "config_main_stack_size=2K"), "got '2K'"),
+        (("p", "m.tar", "crt", "config_main_stack_size=2K"), "is '2K'"),
         (("p", "m.tar", "zephyr", "board=host", "project_type=host_driven"), "zephyr"),
         (("p", "m.tar", "zephyr", "zephyr_board=x", "board=y"), "'board' is given twice"),
         (("p", "m.tar", "zephyr", "board=x", "west_cmd=y"), "a folder of PATH"),
@@ -196,7 +196,7 @@ def test_builds_take_project_options(microtir: Command, tmp_path: Path) -> None:
     assert microtir(*build, "board=host").status == 0
     for words, text in (
         ((*build, "board=uno"), "the project is for 'host', not 'uno'"),
-        ((*build, "board=host", "verbose=1"), "drop it: a failed build"),
+        ((*build, "board=host", "verbose=1"), "leave it out, because failed builds"),
         (("micro", "flash", folder, "crt", "--project-option", "arduino_board=uno"), "for 'host'"),
         (("run", "--device", "micro", folder, "--project-option", "board=uno"), "for 'host'"),
         (("run", archive, "--project-option", "port=x"), "use --port"),
@@ -255,7 +255,10 @@ def test_flags_without_a_counterpart(microtir: Command, flag: str) -> None:
         (("compile", INT8, "-o", "x", "--input-shapes", "imag:[1]"), "is not an input"),
         (("compile", INT8, "-o", "x", "--input-shapes", "image=1"), "cannot read"),
         (("compile", INT8, "--target-ethos-u-accelerator_config", "x"), "does not have tvmc's"),
-        (("compile", INT8, "--target-llvm-mcpu", "x"), "leave it out: the generated code is C"),
+        (
+            ("compile", INT8, "--target-llvm-mcpu", "x"),
+            "leave out the option. The generated code is C",
+        ),
         (("run", INT8, "--device", "cuda"), "there is no device 'cuda'"),
         (("run", INT8, "--device", "micro"), "is not a project's folder"),
     ],

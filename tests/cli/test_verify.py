@@ -211,7 +211,7 @@ def test_oracle_of_a_signature(microtir: Command, tmp_path: Path) -> None:
     path.write_bytes(coder())
     result = microtir("verify", f"{path}#encode", "--oracle", "tflm")
     assert result.status == 2
-    assert "not that of the signature 'encode'" in result.diagnostic
+    assert "not the signature 'encode'" in result.diagnostic
 
 
 def test_oracle_of_single_steps(microtir: Command) -> None:
@@ -254,7 +254,7 @@ def test_float_model(microtir: Command) -> None:
     """Floats are equal if they are as near to the exact values as float32 is; the text says so."""
     result = microtir("verify", FLOAT, "--samples", 4)
     assert result.status == 0
-    assert "every float32 output as near to the exact value as float32 sums of " in result.out
+    assert "every float32 output within the error of a float32 sum of " in result.out
     result = microtir("verify", FLOAT, "--samples", 1, "--rtol", "1e-4")
     assert "every float32 output within 0.0001 of the sample's largest" in result.out
 
@@ -316,7 +316,7 @@ def test_difference_is_shown(
     assert row.split() == [
         "2", "probabilities", "1", "10", "2", "[0,", "7]", str(right ^ 2), str(right),
     ]  # fmt: skip
-    assert "the reference outputs are of another model" in result.out
+    assert "the reference outputs belong to another model" in result.out
     facts = json.loads(verdict.read_text())
     assert (facts["equal"], facts["mismatches"], facts["max_abs_error"]) == (False, 1, 2.0)
     assert (facts["first_wrong_layer"], facts["within_one_step"]) == (None, False)

@@ -123,9 +123,9 @@ def test_malformed_riscv_strings_are_refused(march: str) -> None:
 )  # fmt: skip
 def test_extensions_that_are_none_are_refused(march: str, name: str) -> None:
     """A C compiler would refuse them, after everything was generated."""
-    with pytest.raises(ConfigError, match=f"'march' is '{march}': no extension '{name}' is known"):
+    with pytest.raises(ConfigError, match=f"'march' is '{march}', .*extension '{name}'"):
         Target(f"c -march={march}")
-    with pytest.raises(ConfigError, match=f"leave _{name} out"):
+    with pytest.raises(ConfigError, match=f"leave out _{name}"):
         Target(march)
     assert Target(march.replace(f"_{name}", "")).march is not None
 

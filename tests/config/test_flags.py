@@ -209,7 +209,7 @@ def test_pool_flags_take_names_in_either_form() -> None:
             "the executor is 'graph'",
         ),
         ({"--executor-graph-link-params": "1"}, "choose executor 'graph'"),
-        ({"--constant-pools-section": "flash:.fast"}, "no pool is declared"),
+        ({"--constant-pools-section": "flash:.fast"}, "declares no pool"),
         ({"--stack-budget": "2Q"}, "'stack' is '2Q'"),
         ({"--ram-budget": "64Q"}, "'ram' is '64Q'"),
         ({"--ram-budget": "-1"}, "'ram' is -1"),

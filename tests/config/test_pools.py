@@ -116,7 +116,7 @@ def test_bursts_may_be_given_by_target() -> None:
     pool = ConstantPoolInfo("qspi", (), given)
     assert pool.pool_info_properties == PoolInfoProperties(target_burst_bytes=32)
     assert ConstantPoolInfo("qspi", (), {"target_burst_bytes": {}}) == ConstantPoolInfo("qspi")
-    with pytest.raises(ConfigError, match="names one kind of target twice"):
+    with pytest.raises(ConfigError, match="names a kind of target twice"):
         ConstantPoolInfo("qspi", (), {"target_burst_bytes": {"c": 8, "c -mcpu=cortex-m7": 32}})
     with pytest.raises(ConfigError, match="'accel' is not a known target"):
         ConstantPoolInfo("qspi", (), {"target_burst_bytes": {"accel": 8}})
@@ -162,7 +162,7 @@ def test_tensors_lie_in_pools_that_are_passed() -> None:
             ["sram", "psram"],
             {"pass_config": {"memory.input_pool": "psram"}},
             "pass_config.memory.input_pool",
-            "without memory.use_workspace_io the application has memory of its own",
+            "memory.use_workspace_io is not set, so that the application provides",
         ),
         (
             ["sram", "psram"],

@@ -177,8 +177,8 @@ class Answers:
 @pytest.mark.parametrize(
     ("greeting", "text"),
     [
-        (b"", "speaks version none of the protocol"),
-        (b"\x07", "speaks version 7 of the protocol"),
+        (b"", "uses version none of the protocol"),
+        (b"\x07", "uses version 7 of the protocol"),
         (bytes((PROTOCOL,)), "an answer has 1 bytes, not 4"),
         (bytes((PROTOCOL, 0, 1, 1, 0)), "an answer has 5 bytes, not 4"),
         (bytes((PROTOCOL, 6, 0, 1)), "accepts frames of 6 bytes"),
@@ -209,7 +209,7 @@ def test_server_needs_a_serial_port(tmp_path: Path) -> None:
     """Only bare-metal projects with a serial port can serve, and samples are refused."""
     with pytest.raises(ProjectError, match=r"cannot be a server(.|\n)*'baremetal'"):
         generate(digits("c"), "host", "cmake", tmp_path / "p", options=ProjectOptions(server=True))
-    with pytest.raises(ProjectError, match="has no samples"):
+    with pytest.raises(ProjectError, match="cannot contain samples"):
         ProjectOptions(samples={"digits": digits_samples(1)}, server=True)
 
 

@@ -50,7 +50,7 @@ def missing(graph: Graph, base: CompilationConfig, kind: str, size: int) -> tupl
     config = base.with_(optimize=Optimize.SPEED, budget={kind: size})
     with pytest.raises(MemoryPlanError) as caught:
         microtir.lower(IRModule(graph=graph, config=config))
-    needed = re.match(r"(\d+) bytes or more", caught.value.legal or "")
+    needed = re.search(r"(\d+) bytes or more", caught.value.legal or "")
     more = re.search(r"(\d+) more than the budget", caught.value.what)
     assert needed and more, str(caught.value)
     return int(needed[1]), int(more[1])

@@ -216,8 +216,8 @@ def test_exhaustion_names_arrays_layers_and_bytes() -> None:
         built(FAST)
     assert caught.value.where == "constant_pools.size_hint_bytes"
     text = str(caught.value)
-    assert re.search(r"constants of \d+ bytes fit into no pool", text)
-    assert re.search(r"'itcm-rom' holds \d+ of 70 bytes", text)
+    assert re.search(r"constants of \d+ bytes do not fit into any pool", text)
+    assert re.search(r"'itcm-rom' has a limit of 70 bytes, of which \d+ are used", text)
     assert "layer2_weights: 180 bytes for FULLY_CONNECTED 'scores_node'" in text
 
 
@@ -228,5 +228,7 @@ def test_exhaustion_of_passed_pools_counts_what_they_begin_with(is_internal: boo
     if is_internal:
         assert built(pool).metadata.constant_pools[0].size <= 266
         return
-    with pytest.raises(MemoryPlanError, match=r"'all' holds \d+ of 266 bytes"):
+    with pytest.raises(
+        MemoryPlanError, match=r"'all' has a limit of 266 bytes, of which \d+ are used"
+    ):
         built(pool)

@@ -148,4 +148,4 @@ def test_the_command_line(microtir: Command, tmp_path: Path) -> None:
         "compile", str(file), "-o", "out", "--dim", "batch=1..5", "--executor", "graph"
     )
     assert refused.status == 2
-    assert "cannot pass a number of entries" in refused.err
+    assert "cannot pass the number of batch entries" in refused.err

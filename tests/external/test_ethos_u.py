@@ -225,7 +225,7 @@ def test_contradictions_are_refused() -> None:
         config(ethos_u_invoke="ethosu_invoke_v2", ethos_u_fast_scratch="driver"),
         config(ethos_u_invoke="ethosu_invoke_v2").with_(compatibility="microtvm"),
     ):
-        with pytest.raises(UsageError, match="reserves a driver itself"):
+        with pytest.raises(UsageError, match="itself reserves a driver"):
             microtir.build(model, chosen)
     with pytest.raises(ConfigError, match="which is not a workspace pool"):
         config(ethos_u_scratch_pool="sram")

@@ -161,7 +161,7 @@ def test_preferred_rules_come_first() -> None:
 def test_libraries_are_for_models() -> None:
     """What has no layers to give away refuses a library, instead of ignoring it."""
     lowered = microtir.lower(model())
-    with pytest.raises(UsageError, match="libraries compute layers of a model"):
+    with pytest.raises(UsageError, match="no model whose layers a library could compute"):
         microtir.build(lowered, libraries=[npu()])
 
 

@@ -112,7 +112,7 @@ def test_each_command_names_the_file(
     verb, *options = reader
     result = microtir(*str(verb).split(), *options, path)
     assert result.status == ExitCode.ENVIRONMENT, result
-    assert "its arrays cannot be read" in result.diagnostic and str(path) in result.diagnostic
+    assert "file's arrays cannot be read" in result.diagnostic and str(path) in result.diagnostic
     assert [file.name for file in tmp_path.iterdir()] == ["damaged.npz"]
 
 

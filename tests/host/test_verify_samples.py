@@ -166,7 +166,7 @@ def test_damaged_files(tmp_path: Path, content: bytes) -> None:
     """A file that is no archive of arrays is refused with a hint how to write one."""
     path = tmp_path / "g.npz"
     path.write_bytes(content)
-    with pytest.raises(DataFileError, match="its arrays cannot be read") as caught:
+    with pytest.raises(DataFileError, match="file's arrays cannot be read") as caught:
         read_golden(path, SINGLE)
     assert "allow_pickle" not in str(caught.value)  # numpy's advice, and a bad one
 
@@ -181,7 +181,7 @@ def test_pickles_are_not_loaded(tmp_path: Path) -> None:
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     """A missing file and a folder are named, with the system's reason."""
     for path in (tmp_path / "none.npz", tmp_path):
-        with pytest.raises(DataFileError, match="it cannot be read") as caught:
+        with pytest.raises(DataFileError, match="the file cannot be read") as caught:
             read_golden(path, SINGLE)
         assert str(path) in str(caught.value)
 

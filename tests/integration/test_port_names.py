@@ -97,12 +97,12 @@ def test_an_array_under_two_names_is_refused(model: Path, microtir: Command) -> 
     golden = model.with_suffix(".npz")
     np.savez(golden, **keyed({}), **{f"inputs.{LEFT}": SAMPLES["left"]})  # type: ignore[arg-type]
     told = microtir("verify", model, "--golden", golden).diagnostic
-    assert f"'inputs.left' and 'inputs.{LEFT}' are two names of one tensor" in told
+    assert f"'inputs.left' and 'inputs.{LEFT}' are two names of the same tensor" in told
     np.savez(golden, **dict.fromkeys(("left", LEFT, "right"), SAMPLES["left"]))  # type: ignore[arg-type]
-    with pytest.raises(MicrotirError, match="are two names of one tensor"):
+    with pytest.raises(MicrotirError, match="are two names of the same tensor"):
         read_float_samples(golden, graph())
     arrays = dict.fromkeys(("left", LEFT, "right"), SAMPLES["left"])
-    with pytest.raises(MicrotirError, match="are two names of one tensor"):
+    with pytest.raises(MicrotirError, match="are two names of the same tensor"):
         Samples.of(graph(), arrays, 0)
 
 
@@ -167,9 +167,9 @@ def test_renamed_ports_are_known_by_all_names() -> None:
         ({"rename_input": f"left=a,{LEFT}=b"}, "'left' is renamed twice"),
         ({"rename_input": "left=right"}, "'right' is a name of another input or output"),
         ({"rename_input": "left=a", "rename_output": "total=a"}, "'a' is a name of another"),
-        ({"rename_input": "left=a-b"}, "'a-b' is not a name for C, as 'a_b' is"),
+        ({"rename_input": "left=a-b"}, "'a-b' is not a valid name in C. 'a_b' is valid"),
         ({"rename_input": "left=a,right=a"}, "names 'a' twice"),
-        ({"rename_output": "total=int"}, "'int' is not a name for C, as 'int_' is"),
+        ({"rename_output": "total=int"}, "'int' is not a valid name in C. 'int_' is valid"),
     ],
 )
 def test_renames_that_are_refused(options: dict[str, str], text: str) -> None:

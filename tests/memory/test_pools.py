@@ -139,7 +139,7 @@ def test_exhaustion_names_pool_buffers_layer_and_bytes() -> None:
     text = str(caught.value)
     expected = "arrays that fit in no other pool take 40 bytes, 10 more than the pool 'sram' has"
     assert expected in text
-    assert "in use are 20 bytes of 'dtcm'" in text
+    assert "20 bytes of 'dtcm' are in use" in text
     assert "b0: 40 bytes from layer_7_40" in text
 
 

@@ -233,7 +233,7 @@ def test_what_cannot_be_together_is_refused(artifact: Artifact, tmp_path: Path) 
         export_model_library_format([artifact, artifact], path)
     with pytest.raises(UsageError, match="nothing to export"):
         export_model_library_format([], path)
-    with pytest.raises(UsageError, match="functions and no model"):
+    with pytest.raises(UsageError, match="only functions, and no model"):
         export_model_library_format([artifact, artifact_of(matmul_module())], path)
     assert not path.exists()
 

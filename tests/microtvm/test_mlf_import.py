@@ -154,7 +154,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any], Files], Any], str]] = {
     ),
     "another name inside": (
         lambda d, _: _facts(d).update(module_name="x"),
-        "metadata of the module .* has another name",
+        "metadata of the module .* names another module",
     ),
     "float extent": (lambda d, _: _facts(d)["ports"][0].update(shape=[1.0]), "lacks a field"),
     "flag for a number": (lambda d, _: _facts(d)["ports"][0].update(bytes=True), "lacks a field"),

@@ -208,7 +208,7 @@ def test_options_that_targets_had() -> None:
     assert graph == config_from_flags({"--executor": "graph", "--executor-graph-link-params": "1",
                                        "--target": "c"})  # fmt: skip
     for target, flag, text in (
-        ("c -executor=aot", {"--executor": "graph"}, "another value"),
+        ("c -executor=aot", {"--executor": "graph"}, "a different value"),
         ("c -runtime=c++", {}, "runtime"),
         ("c -interface-api", {}, "interface-api"),
     ):
@@ -222,7 +222,7 @@ def test_options_that_targets_had() -> None:
         ("tir.usmp.enabl", "did you mean 'tir.usmp.enable'"),
         ("tir.add_lower_pas", "did you mean 'tir.add_lower_pass'"),
         ("tir.add_lower_pass", "ExtraPasses"),
-        ("relay.FuseOps.max_depth", "drop it"),
+        ("relay.FuseOps.max_depth", "leave it out"),
         ("relay.ext.cmsisnn.options", "external"),
     ],
 )

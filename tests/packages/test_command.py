@@ -48,7 +48,7 @@ def test_a_package_is_written(microtir: Command, tmp_path: Path) -> None:
             ("--format", "rust", "--target", "c", "-o", "p", "--package-version", "1"),
             "is no version",
         ),
-        (("--format", "rust", "-o", "p"), "--target CPU, or --target c: plain C for any CPU"),
+        (("--format", "rust", "-o", "p"), "--target CPU, or --target c (plain C for any CPU)"),
         (("--format", "esp-idf", "-o", "p"), "--target esp32|esp32s2|esp32s3|esp32c3|esp32c6"),
         (("--format", "esp-idf", "-o", "p"), "--board esp32_devkitc|esp32c3_devkitm"),
         (("--format", "pico", "-o", "p", "--config", "default"), "no CPU is named"),

@@ -98,7 +98,7 @@ def test_names(tmp_path: Path) -> None:
     assert "--package-name" in str(caught.value.for_command_line())
     with pytest.raises(UsageError, match="33 characters"):
         generate(tiny(), "cmsis-pack", tmp_path / "p", options=PackageOptions(name="n" * 33))
-    with pytest.raises(ProjectError, match=r"file 'samples\.h' of its own"):
+    with pytest.raises(ProjectError, match=r"itself contains a file 'samples\.h'"):
         generate(tiny("samples"), "arduino", tmp_path / "p")
     assert not (tmp_path / "p").exists()
 

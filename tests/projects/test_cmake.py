@@ -119,7 +119,7 @@ def test_library_for_boards(name: str, tmp_path: Path) -> None:
     # It told people to run the library in the board's emulator, which hangs.
     readme = (project.folder / "README.md").read_text()
     assert "qemu" not in readme and "build/here/run_models" in readme
-    with pytest.raises(ProjectError, match="makes a library"):
+    with pytest.raises(ProjectError, match="builds a library"):
         project.run()
 
 

@@ -150,7 +150,7 @@ def test_models_of_one_name(tmp_path: Path) -> None:
 
 def test_model_with_the_name_of_a_file(tmp_path: Path) -> None:
     """A model called like a header of the application is refused."""
-    with pytest.raises(ProjectError, match=r"a file 'models\.h' of its own"):
+    with pytest.raises(ProjectError, match=r"itself contains a file 'models\.h'"):
         generate(digits(M4, "models"), "mps2_an386", "baremetal", tmp_path / "p")
 
 
@@ -158,7 +158,7 @@ def test_functions_are_no_model(tmp_path: Path) -> None:
     """Compiled functions have no inputs to run on: a project of them is refused."""
     x = te.placeholder((4,), DType.INT32, "x")
     schedule = te.create_schedule(te.compute((4,), lambda i: x[i] + 1, "y"))
-    with pytest.raises(ProjectError, match="holds functions and no model"):
+    with pytest.raises(ProjectError, match="only functions, and no model"):
         generate(microtir.build(schedule), "mps2_an386", "baremetal", tmp_path / "p")
 
 
@@ -195,11 +195,11 @@ def test_options_reach_the_project(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"definitions": "ABC"}, r"got the text 'ABC'(.|\n)*write \['ABC'\]"),
-        ({"definitions": ["A B"]}, "got 'A B'"),
-        ({"definitions": ["A=$(x)"]}, r"got 'A=\$\(x\)'"),
+        ({"definitions": "ABC"}, r"the value is the text 'ABC'(.|\n)*write \['ABC'\]"),
+        ({"definitions": ["A B"]}, "'A B' is not a definition"),
+        ({"definitions": ["A=$(x)"]}, r"'A=\$\(x\)' is not a definition"),
         ({"stack": 16}, "at least 256 bytes"),
-        ({"optimization": "-O2; rm"}, "got '-O2; rm'"),
+        ({"optimization": "-O2; rm"}, "'-O2; rm' is not an optimisation"),
     ],
 )
 def test_wrong_options(options: dict[str, object], message: str) -> None:
@@ -248,7 +248,7 @@ def test_building_and_flashing_what_is_not_there(tmp_path: Path) -> None:
     program = project.program_path
     program.parent.mkdir()
     program.write_bytes(b"")
-    with pytest.raises(ProjectError, match="no command is known that flashes a program"):
+    with pytest.raises(ProjectError, match="microtir has no command that flashes a program"):
         project.flash()
 
 

@@ -37,7 +37,7 @@ def test_definitions_are_honoured(kind: ProjectType, tmp_path: Path) -> None:
 def test_definitions_without_a_place(tmp_path: Path) -> None:
     """Arduino has no place for macros in a library: they are refused, and nothing is written."""
     options = ProjectOptions(definitions=["PROBE=7"])
-    with pytest.raises(ProjectError, match=r"got \['PROBE=7'\].*do not accept it") as caught:
+    with pytest.raises(ProjectError, match=r"is \['PROBE=7'\].*do not accept this") as caught:
         generate(digits("c"), "nano33ble", "arduino", tmp_path / "p", options=options)
     assert caught.value.where == "options.definitions"
     assert "platform.local.txt" in (caught.value.fix or "")
@@ -48,7 +48,7 @@ def test_definitions_without_a_place(tmp_path: Path) -> None:
 def test_optimization_is_the_frameworks(kind: ProjectType, tmp_path: Path) -> None:
     """Frameworks choose the compiler's optimisation themselves."""
     board = PLACES.get(kind, ("nano33ble", ""))[0]
-    with pytest.raises(ProjectError, match="got '-Os'"):
+    with pytest.raises(ProjectError, match="is '-Os'"):
         generate(
             digits("c"), board, kind, tmp_path / "p", options=ProjectOptions(optimization="-Os")
         )

@@ -145,7 +145,7 @@ def test_build_that_fails_names_its_folder(tmp_path: Path) -> None:
     with pytest.raises(BuildError) as caught:
         run_build(["/bin/sh", "-c", "echo 'x.c:1: error: bad'; exit 3"], tmp_path)
     assert "status 3:\nx.c:1: error: bad" in str(caught.value)
-    assert f"look into {tmp_path}" in str(caught.value)
+    assert f"run the command again in {tmp_path}" in str(caught.value)
     with pytest.raises(BuildError, match="cannot be started"):
         run_build([str(tmp_path / "missing")], tmp_path)
 
@@ -158,7 +158,7 @@ def test_a_compiler_that_fails(tmp_path: Path) -> None:
     toolchain = replace(load_board("host").toolchain, prefix=f"{tmp_path}/")
     with pytest.raises(MissingToolError, match="does not work: status 4: no licence") as caught:
         compiler_version(toolchain)
-    assert f"see why `{broken} --version` fails" in str(caught.value)
+    assert f"find out why `{broken} --version` fails" in str(caught.value)
 
 
 def test_symbols_and_version(tmp_path: Path) -> None:

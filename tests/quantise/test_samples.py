@@ -65,7 +65,9 @@ def test_a_layer_that_is_not_finite_is_named() -> None:
     """The logarithm of a negative number is none."""
     x, y = tensor("x", (1, 4)), tensor("y", (1, 4))
     model = graph([node(Log(), (x,), y)], [x], [y])
-    with pytest.raises(UsageError, match="its result is not finite on a sample") as error:
+    with pytest.raises(
+        UsageError, match="result of this layer is not finite for a sample"
+    ) as error:
         quantise(model, {"x": -np.ones((3, 1, 4), np.float32)})
     assert "y_node" in str(error.value)
 

@@ -253,8 +253,12 @@ def test_followers_are_as_wide_as_their_layer() -> None:
 @pytest.mark.parametrize(
     ("options", "labels", "words"),
     [
-        (QuantiseOptions(Width.INT16), None, "the width of all layers is 16x8"),
-        (QuantiseOptions(layers=(LayerWidth("*", Width.INT8),)), None, "whose width is free"),
+        (QuantiseOptions(Width.INT16), None, "cannot begin with 16x8 for all layers"),
+        (
+            QuantiseOptions(layers=(LayerWidth("*", Width.INT8),)),
+            None,
+            "whose width the search can",
+        ),
         (PLAIN, np.zeros((30, 2, 2)), "the labels are float64"),
         (PLAIN, np.zeros(30), "the labels are float64"),
     ],

@@ -89,12 +89,12 @@ def test_a_whole_window_beside_pushes_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model": "other.tflite"}, "of 'other.tflite', the report of 'net.tflite'"),
-        ({"targets": ("c -mcpu=esp32",)}, "for 'c -mcpu=esp32', the report of code for 'c'"),
+        ({"model": "other.tflite"}, "for 'other.tflite', but the report is for 'net.tflite'"),
+        ({"targets": ("c -mcpu=esp32",)}, "for 'c -mcpu=esp32', but the report is for 'c'"),
         ({"rows": ROWS[:2]}, "no row for the layer 'net/relu'"),
         (
             {"totals": replace(totals(), ram=(("workspace", 80),))},
-            "a workspace of 80 bytes, the report of 100",
+            "a workspace of 80 bytes, but the report is for 100",
         ),
     ],
 )
@@ -103,7 +103,9 @@ def test_a_profile_of_something_else(changes: dict[str, Any], message: str) -> N
     with pytest.raises(DataFileError, match=message) as caught:
         with_profile(report(), measured(**changes))
     assert caught.value.where == "p.json"
-    assert caught.value.fix == "profile this model with the options of the report"
+    assert (
+        caught.value.fix == "run `microtir profile` for this model, with the options of the report"
+    )
 
 
 @pytest.mark.parametrize(

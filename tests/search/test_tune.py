@@ -77,10 +77,13 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("microtir tuning records", "shopping list"), "holds no tuning records"),
-        (('"version": 1', '"version": 9'), "of version 9"),
-        (("cortex-m4", "cortex-m7"), "about the target 'c -mcpu=cortex-m7'"),
-        (('"conv_s8_2x4_dsp"', '"gems"'), "record 0 is of 'gems', which no longer exists"),
+        (("microtir tuning records", "shopping list"), "contains no tuning records"),
+        (('"version": 1', '"version": 9'), "have version 9"),
+        (("cortex-m4", "cortex-m7"), "for the target 'c -mcpu=cortex-m7'"),
+        (
+            ('"conv_s8_2x4_dsp"', '"gems"'),
+            "record 0 names 'gems', which no longer exists",
+        ),
         (('"instructions": 2', '"instructions": -2'), "record 0 has no number"),
         (('"cycles": 3', '"cycles": true'), "record 0 has cycles that are not numbers"),
         (("{", "["), "not JSON"),

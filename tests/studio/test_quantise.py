@@ -90,7 +90,7 @@ def test_what_was_not_made_here_has_no_cost(page: Page) -> None:
     assert facts["cost"] is None
     plan = {"model": 0, "target": "cortex-m4", "optimize": "balanced"}
     (error,) = page.ask("download", plan=plan, kind="tflite")
-    assert error["what"] == "this model was not quantised here"
+    assert error["what"] == "the studio did not quantise it"
 
 
 class _Bad:

@@ -55,13 +55,13 @@ def _refuse_foreign(target: Path, facts: Metadata, force: bool) -> None:
     there = _written(target)
     if there is None:
         raise OutputError(
-            "the folder holds files that microtir did not write",
-            where=str(target), legal=_LEGAL, fix=instead_of_replacing("folder"),
+            "the folder contains files that microtir did not write",
+            where=str(target), legal=_LEGAL, fix=instead_of_replacing("folder")
         )  # fmt: skip
     if there != whose(facts):
         raise OutputError(
-            f"the folder holds another program, {there}, and would hold {whose(facts)}",
-            where=str(target), legal=_LEGAL, fix=instead_of_replacing("folder"),
+            f"the folder contains another program ({there}) than the new one ({whose(facts)})",
+            where=str(target), legal=_LEGAL, fix=instead_of_replacing("folder")
         )  # fmt: skip
 
 

@@ -59,10 +59,10 @@ def _check_sets(concurrent: Sequence[Sequence[str]], modules: Sequence[str], whe
     for names in concurrent:
         if isinstance(names, str) or len(names) < 2 or len(set(names)) < len(names):
             raise UsageError(
-                f"the set {names!r} does not name two or more different modules",
+                f"the set {names!r} names fewer than two different modules",
                 where=where,
-                legal="sets of two or more different names",
-                fix="name the modules that may run at the same time, or leave the set out",
+                legal="sets of two or more different module names",
+                fix="name the modules that may run at the same time, or leave out the set",
             )
         for name in names:
             if name not in modules:

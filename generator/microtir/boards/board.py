@@ -258,7 +258,7 @@ def read_board(folder: Path) -> Board:
         raise BoardError(
             f"'{folder.name}' is not a name for a board",
             where=str(folder),
-            legal="lower-case letters, digits and _, a letter first",
+            legal="a lower-case letter, followed by lower-case letters, digits and _",
         )
     memories = _memories(top)
     board = Board(

@@ -33,7 +33,7 @@ def load_board(name: str, board_dirs: Sequence[str | os.PathLike[str]] = ()) -> 
             f"{what}: {hint}" if hint else what,
             where="board",
             legal=", ".join(sorted(folders)),
-            fix=f"to add a board write NAME/{BOARD_FILE} and name the folder above it",
+            fix=f"to add a board, write NAME/{BOARD_FILE}, and name the folder that contains NAME",
         )
     return read_board(folders[name])
 

@@ -57,7 +57,7 @@ def missing_requirements(
             yield from missing_program(requirement.program, requirement.package, toolchain.note)
         elif requirement.file is not None and not _has_file(toolchain, requirement.file):
             yield MissingToolError(
-                f"{toolchain.compiler} has no {requirement.file}",
+                f"{toolchain.compiler} does not find {requirement.file}",
                 where="toolchain",
                 fix=install_text(requirement.package),
             )
@@ -109,7 +109,7 @@ def capture(command: Sequence[str]) -> str:
         raise MissingToolError(
             f"{command[0]} does not work: {problem}",
             where="toolchain",
-            fix=f"see why `{' '.join(command)}` fails",
+            fix=f"find out why `{' '.join(command)}` fails",
         )
     return output
 

@@ -120,7 +120,7 @@ APP.add_typer(MICRO, name="micro")
 
 TVMC = typer.Typer(
     cls=VerbGroup,
-    help="Accepts command lines of tvmc, with tvmc's defaults: module.tar, microTVM's C interface.",
+    help="Accepts command lines of tvmc, with its defaults (module.tar, microTVM's C interface).",
     no_args_is_help=False,
     rich_markup_mode=None,
 )

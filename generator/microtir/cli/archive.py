@@ -35,9 +35,9 @@ def check_flags(model: str, options: Mapping[str, object]) -> None:
     flags = [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
     if is_archive(model) and flags:
         raise UsageError(
-            f"'{flags[0]}' has no effect on an archive, which is compiled already",
+            f"'{flags[0]}' has no effect on an archive, because an archive is already compiled",
             where=model,
-            fix="leave it out, or compile the model file with it",
+            fix="leave out the option, or compile the model file with it",
         )
 
 
@@ -72,6 +72,6 @@ def one_program(
         raise UsageError(
             f"the archive holds {len(artifacts)} models: {names}",
             where=model,
-            fix="make a project with all of them: microtir micro create-project",
+            fix="create a project with all models: microtir micro create-project",
         )
     return artifacts[0]

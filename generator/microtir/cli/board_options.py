@@ -21,7 +21,7 @@ Board = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="The board, as `microtir boards` lists it. It sets the target unless --target does.",
+        help="A board that `microtir boards` lists. It sets the default target.",
         show_default=False,
     ),
 ]
@@ -30,7 +30,7 @@ MaybeBoard = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="Runs the C on this board or its emulator. It sets the target unless --target does.",
+        help="Runs the C code on this board or its emulator. Sets the default target.",
     ),
 ]
 LimitingBoard = Annotated[
@@ -38,7 +38,7 @@ LimitingBoard = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="The board. It sets the target unless --target does, and its memories are limits.",
+        help="The board, whose memories are limits. It sets the default target.",
     ),
 ]
 Port = Annotated[
@@ -46,12 +46,12 @@ Port = Annotated[
     typer.Option(
         "--port",
         metavar="PORT",
-        help="Serial port of a real board, which is flashed and runs the program.",
+        help="Serial port of a real board. The board is flashed and runs the program.",
     ),
 ]
 FiguresFile = Annotated[
     Path | None,
-    typer.Option("--json", metavar="FILE", help="Writes the figures as JSON. - is stdout."),
+    typer.Option("--json", metavar="FILE", help="Writes the figures as JSON (- for stdout)."),
 ]
 Timeout = Annotated[
     float,
@@ -60,7 +60,7 @@ Timeout = Annotated[
         metavar="SECONDS",
         min=0.1,
         rich_help_panel=RUN_PANEL,
-        help="Time limit of a run of a program.",
+        help="Time limit for each run of a program.",
     ),
 ]
 
@@ -76,7 +76,7 @@ def check_board_options(
     if port is not None and board is None:
         raise UsageError("--port requires --board", where=where)
     if sanitize and board is not None:
-        raise UsageError("sanitizers run on this machine only", where=where, fix="drop --board")
+        raise UsageError("sanitizers run only on this machine", where=where, fix="drop --board")
 
 
 def board_compiler(board: str | None, config: CompilationConfig) -> BoardCompiler | None:

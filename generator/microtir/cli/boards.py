@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def boards(as_json: AsJson = False) -> ExitCode:
-    """Lists the boards: CPU, memories, project types and how far each is tested."""
+    """Lists the boards, with CPU, memories, project types and how far each is tested."""
     from microtir.boards import all_boards
 
     known = all_boards()
@@ -28,9 +28,9 @@ def boards(as_json: AsJson = False) -> ExitCode:
     )
     write("")
     write_text(
-        "executed: built and run in an emulator, outputs compared; built: compiled and linked with "
-        "the board's own tools; checked: the files obey their formats, and nothing was compiled. "
-        "Sizes are the sums of all memories: --json has each. More boards: docs/boards.md"
+        "executed: built, run in an emulator, and outputs compared. built: compiled and linked "
+        "with the board's own tools. checked: only the formats of the files were checked. Sizes "
+        "are sums over all memories; --json lists each memory. To add a board, see docs/boards.md"
     )
     return ExitCode.DONE
 

@@ -17,7 +17,7 @@ def check_certificate(
     ],
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="[FOLDER]", help="The generated files. The default is its folder."),
+        typer.Argument(metavar="[FOLDER]", help="The C files. Default: CERTIFICATE's folder."),
     ] = None,
     run: Annotated[
         str | None,
@@ -26,8 +26,8 @@ def check_certificate(
 ) -> ExitCode:
     """Checks a certificate against the generated C.
 
-    It runs certcheck.py, which runs without microtir. Exit status 1 means that something is
-    not proven.
+    It runs certcheck.py, which does not need microtir. Exit status 1 means that a claim is not
+    proven.
     """
     from microtir.certificate import checker_path
 

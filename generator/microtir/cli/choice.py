@@ -31,5 +31,5 @@ def check_exclusive(what: str, where: str, **options: object) -> None:
     used = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
     if len(used) > 1:
         raise UsageError(
-            f"{used[0]} and {used[1]} name different {what}", where=where, fix="give one of them"
+            f"{used[0]} and {used[1]} name different {what}", where=where, fix="give only one"
         )

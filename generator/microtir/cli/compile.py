@@ -38,26 +38,22 @@ _FORMATS = (SOURCES, ARCHIVE, PROJECT)
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output",
-        "-o",
-        metavar="DIR|FILE.tar",
-        help="Folder, or archive, of the generated files.",
+        "--output", "-o", metavar="DIR|FILE.tar", help="Folder or archive for the generated files."
     ),
 ]
 Timestamp = Annotated[
     bool,
     typer.Option(
         "--timestamp",
-        help="Writes the time into an archive. Without it the archive has the same bytes "
-        "every time.",
+        help="Writes the current time into an archive. Without it, archives are reproducible.",
     ),
 ]
 Certificate = Annotated[
     bool,
     typer.Option(
         "--certificate",
-        help="Adds a certificate with the proven facts, and certcheck.py, which proves them again. "
-        "With --board it counts instructions, too.",
+        help="Adds a certificate with proven facts, and certcheck.py, which proves them again. "
+        "With --board it also counts instructions.",
     ),
 ]
 
@@ -79,7 +75,7 @@ def compile_model(
     ] = SOURCES,
     board: Annotated[
         str | None,
-        typer.Option("--board", metavar="BOARD", help="The board. It sets the default target."),
+        typer.Option("--board", metavar="BOARD", help="The board, which sets the default target."),
     ] = None,
     project_type: ProjectTypeName = None,
     force: Annotated[
@@ -93,7 +89,7 @@ def compile_model(
     quantiser: Quantiser | None = None,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
-    """Compiles a model to C. Needs no C compiler."""
+    """Compiles a model to C. No C compiler is needed."""
     check_choice("model format", model_format, (TFLITE,), "--model-format")
     _check_format(output_format, timestamp=timestamp, certificate=certificate)
     target = _target_of(output, output_format)
@@ -161,7 +157,7 @@ def _target_of(output: Path | None, output_format: str) -> Path:
         raise UsageError(f"no output {what} is named", where=_WHERE, fix=f"add -o {name}")
     if output.suffix == ".tar" and output_format != ARCHIVE:
         raise UsageError(
-            f"-o {output} is the name of an archive, and --output-format is {output_format}",
+            f"-o {output} is the name of an archive, but --output-format is {output_format}",
             where=_WHERE,
             fix="add --output-format mlf, or name a folder",
         )

@@ -90,16 +90,16 @@ def completion(
     shell: Annotated[
         str,
         typer.Argument(
-            metavar="|".join(SCRIPTS), help="The shell that will read it.", show_default=False
+            metavar="|".join(SCRIPTS), help="The shell that reads the script.", show_default=False
         ),
     ],
     of: Annotated[
         str | None, typer.Option("--of", metavar="LINE", help="What was typed.", hidden=True)
     ] = None,
 ) -> ExitCode:
-    """Prints a script for a shell, which then completes verbs, options, boards and models.
+    """Prints a script that lets a shell complete verbs, options, boards and models.
 
-    For bash: eval "$(microtir completion bash)", at the end of ~/.bashrc.
+    For bash, add this line at the end of ~/.bashrc: eval "$(microtir completion bash)"
     """
     check_choice("shell", shell, SCRIPTS, "SHELL")
     if of is None:

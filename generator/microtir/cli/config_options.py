@@ -173,9 +173,9 @@ def _limits_of_board(
     for name, limit in known.items():
         if limit is None or limit <= 0:
             raise UsageError(
-                f"the {name} of the board '{board}' that is left for a model is zero or unknown",
+                f"the board '{board}' has no {name} left for a model, or its amount is unknown",
                 where=f"--{name}-budget {_OF_BOARD}",
-                fix="give bytes",
+                fix="give a number of bytes",
             )
     return {name: limit for name, limit in known.items() if limit}
 
@@ -219,7 +219,7 @@ def _flag_parameters() -> list[inspect.Parameter]:
             bool,
             typer.Option(
                 "--dump-config",
-                help="Prints the configuration as JSON, for --config, and does nothing else.",
+                help="Prints the configuration as JSON for --config, and then ends.",
                 rich_help_panel=PANEL,
             ),
         ],
@@ -280,9 +280,9 @@ _READING = (
         typer.Option(
             "--dim",
             metavar="NAME=EXTENT",
-            help="Sets the extent of a named dimension of an ONNX file. With NAME=1..8 each "
-            "run states the number of entries of a batch.",
-            show_default="1 for the first of an input",
+            help="Sets the extent of a named dimension of an ONNX file. With NAME=1..8, each run "
+            "sets the batch size.",
+            show_default="1 for the first dimension",
         ),
     ),
     _of_file(
@@ -291,7 +291,7 @@ _READING = (
         typer.Option(
             "--input-shapes",
             metavar="NAME:[N,…],…",
-            help="Sets shapes of inputs that an ONNX file leaves open.",
+            help="Sets input shapes that an ONNX file does not state.",
             show_default="those of the file",
         ),
     ),

@@ -35,15 +35,17 @@ def conform(
     run: Annotated[
         bool, typer.Option("--run/--no-run", help="Builds and runs the programs on this machine.")
     ] = True,
-    cases: Annotated[int, typer.Option("--cases", metavar="N", help="For each function.")] = 60,
+    cases: Annotated[
+        int, typer.Option("--cases", metavar="N", help="Cases for each function.")
+    ] = 60,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random cases.")] = 0,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrites files in the output folder.")
     ] = False,
 ) -> ExitCode:
-    """Tests kernels against the numpy meaning of the operators that they compute.
+    """Tests kernels against the numpy references of the operators that they compute.
 
-    Writes C programs, builds them under sanitizers and runs them. Exit status 1 means that a
+    It writes C programs, builds them with sanitizers, and runs them. Exit status 1 means that a
     function does not conform.
     """
     from microtir.conform import defined_functions, load_spec, program_files
@@ -51,13 +53,13 @@ def conform(
 
     if not 1 <= cases <= _MOST_CASES or seed < 0:
         raise UsageError(
-            f"got {cases} cases and seed {seed}",
+            f"--cases is {cases} and --seed is {seed}",
             where="--cases, --seed",
             legal=f"1 to {_MOST_CASES} cases, and a seed of 0 or more",
         )
     if output is None and not run:
         raise UsageError(
-            "nothing would be done", where="--no-run", fix="name a folder for the programs with -o"
+            "without -o nothing would be done", where="--no-run", fix="add -o with a folder"
         )
     described = load_spec(spec)
     functions = defined_functions(folder, described)

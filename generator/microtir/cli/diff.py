@@ -29,7 +29,7 @@ _HELP = "A model file, an archive in Model Library Format, or a folder that `com
 # With a least value no number (nan) is refused, too: nothing is ever more than it.
 Limit = Annotated[
     float | None,
-    typer.Option(metavar="PERCENT", min=0.0, help="The largest growth that ends with status 0."),
+    typer.Option(metavar="PERCENT", min=0.0, help="The largest growth with exit status 0."),
 ]
 
 
@@ -47,13 +47,13 @@ def diff(
 ) -> ExitCode:
     """Compares RAM, flash, instructions and layers of two programs.
 
-    Model files are compiled with the configuration first. Exit status 1 means that a figure
-    grew by more than its limit.
+    A model file is first compiled with the options of the command. Exit status 1 means that a
+    figure grew by more than its limit.
     """
     from microtir.report.difference import Figure, difference
 
     if markdown and as_json:
-        raise UsageError("--markdown and --json exclude each other", where="microtir diff")
+        raise UsageError("--markdown and --json cannot be used together", where="microtir diff")
     _check_config(config, (model, after))
     with Progress() as progress:
         changes = difference(*(_facts(source, config, progress) for source in (model, after)))
@@ -85,7 +85,7 @@ def _check_config(config: CompilationConfig, source: Sequence[str]) -> None:
         raise UsageError(
             "options of a configuration have no effect on compiled programs",
             where="microtir diff",
-            fix="leave them out, or give model files",
+            fix="leave out these options, or give model files",
         )
 
 

@@ -41,8 +41,8 @@ def doctor(
 ) -> ExitCode:
     """Checks this machine for compilers, emulators, frameworks and boards.
 
-    It says how to install what is missing. Exit status 1 means that no project of the board in
-    --board can be built here.
+    It prints how to install missing tools. Exit status 1 means that no project for the board of
+    --board can be built on this machine.
     """
     from microtir.boards import all_boards, load_board
     from microtir.projects import readiness
@@ -132,7 +132,7 @@ def _write_fixes(fixes: dict[str, list[str]]) -> None:
     if not fixes:
         write("\nNothing is missing.")
         return
-    write("\nhow to install what is missing, and the boards that need it")
+    write("\nhow to install missing tools, and the boards that need them")
     for fix, boards in sorted(fixes.items(), key=lambda item: -len(item[1])):
         named = ", ".join(boards[:6]) + (f" and {len(boards) - 6} more" if len(boards) > 6 else "")
         _write_fix(fix)

@@ -29,8 +29,8 @@ DumpCode = Annotated[
     typer.Option(
         _WHERE,
         metavar="|".join(_FORMATS),
-        help="Writes OUTPUT.graph, the operators after each pass; OUTPUT.tir, the program from "
-        "which C is printed; or OUTPUT.c. Commas separate several formats.",
+        help="Writes OUTPUT.graph (operators after each pass), OUTPUT.tir (the program from which "
+        "C is printed) or OUTPUT.c. Commas separate several formats.",
     ),
 ]
 

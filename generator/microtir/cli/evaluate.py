@@ -35,9 +35,9 @@ def evaluate(
         typer.Option(
             "--dataset",
             metavar="FILE.npz|DIR",
-            help="Labelled samples: arrays `inputs` and `labels`, or a folder of .npy files "
-            "for each class. Real values are quantised with the scale of the input. Examples "
-            "come with a dataset.",
+            help="Labelled samples: a file with arrays `inputs` and `labels`, or a folder of .npy "
+            "files for each class. Floats are quantised with the scale of the input. Example "
+            "models include a dataset.",
         ),
     ] = None,
     output: Annotated[
@@ -51,12 +51,12 @@ def evaluate(
             metavar="A",
             min=0.0,
             max=1.0,
-            help="The lowest accuracy that ends with status 0.",
+            help="The minimum accuracy, from 0 to 1. Exit status 1 means that it was not reached.",
         ),
     ] = None,
     json: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Writes the figures as JSON. - is stdout."),
+        typer.Option("--json", metavar="FILE", help="Writes the figures as JSON (- for stdout)."),
     ] = None,
     board: board_options.MaybeBoard = None,
     port: board_options.Port = None,
@@ -64,8 +64,8 @@ def evaluate(
 ) -> ExitCode:
     """Measures the accuracy of a classifier, overall and for each class.
 
-    The C and the numpy reference classify the same samples. Exit status 1 means an accuracy
-    below --min-accuracy.
+    The C code and the numpy reference classify the same samples. Exit status 1 means that the
+    accuracy is below --min-accuracy.
     """
     where = "microtir evaluate"
     board_options.check_board_options(where, board, port)
@@ -97,7 +97,7 @@ def _decided(
 
     if built.model.states:
         raise UsageError(
-            f"'{built.model.name}' has a state: its samples are sequences",
+            f"'{built.model.name}' has a state, so its samples are sequences",
             where="microtir evaluate",
             fix="compare sequences with `microtir verify`",
         )
@@ -124,7 +124,7 @@ def _only(ports: Sequence[TensorInfo], name: str | None, kind: str) -> TensorInf
         return ports[0]
     legal = ", ".join(port.name for port in ports)
     if kind == "input":
-        what = f"the model has {len(ports)} inputs, and a dataset has samples for one"
+        what = f"the model has {len(ports)} inputs, but a dataset has samples for one"
         raise UsageError(what, where="microtir evaluate", fix="use `microtir run`")
     what = f"the model has {len(ports)} outputs" if name is None else f"no output '{name}'"
     raise UsageError(what, where="microtir evaluate --output", legal=legal)

@@ -32,16 +32,16 @@ def evidence(
     config: CompilationConfig,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Folder of the evidence."),
+        typer.Option("--output", "-o", metavar="DIR", help="Folder for the evidence."),
     ] = None,
     without: Annotated[
         list[str] | None,
         typer.Option(
             "--without",
             metavar="PART",
-            help="Leaves out a part, and notes that in README.md. check: the checker of the "
-            "certificate. coverage: counts of gcov. misra: rules of MISRA C that cppcheck finds "
-            "violated.",
+            help="Leaves out a part, and notes this in README.md. check: the check of the "
+            "certificate. coverage: the line counts of gcov. misra: the violations of MISRA C "
+            "that cppcheck finds.",
         ),
     ] = None,
     board: LimitingBoard = None,
@@ -54,16 +54,15 @@ def evidence(
 ) -> ExitCode:
     """Writes a folder of evidence for a safety case of a compiled model.
 
-    It holds C, certificate, coverage, deviations from MISRA C, traceability, versions, and the
-    bill of materials.
-    README.md in the folder says what each file shows, and under which assumptions. Exit status 1
-    means that a part does not support its claim.
+    The folder contains C, certificate, coverage, deviations from MISRA C, traceability,
+    versions, and the bill of materials. README.md in the folder explains what each file shows,
+    and under which assumptions. Exit status 1 means that a part does not support its claim.
     """
     from microtir.evidence import PARTS, evidence_of
     from microtir.support.files import check_new_folder, write_folder
 
     if output is None:
-        raise UsageError("there is no folder to write to", where=_WHERE, fix="add -o DIR")
+        raise UsageError("the output folder is missing", where=_WHERE, fix="add -o DIR")
     for name in without or ():
         check_choice("part", name, PARTS, "--without")
     check_new_folder(output, force=force)

@@ -47,11 +47,11 @@ def fit(
     ] = None,
     as_json: AsJson = False,
 ) -> ExitCode:
-    """Compares all boards: what the model needs on each, and whether it fits.
+    """Compares all boards. Shows what the model needs on each board, and whether it fits.
 
     Every figure is an estimate, so no C compiler is needed. RAM includes the usual stack and the
-    reserve of the board. If the model does not fit a board, options are tried, and the
-    verdict names those that help. Exit status 1 means that the model fits no board.
+    reserve of the board. If the model does not fit a board, fit tries other options, and names
+    the options that help. Exit status 1 means that the model does not fit any board.
     """
     _refuse_target(config)
     from microtir.boards import all_boards
@@ -85,9 +85,9 @@ def fit(
 def _refuse_target(config: CompilationConfig) -> None:
     if config.targets != microcontroller().targets:
         raise UsageError(
-            "fit takes no target: each board defines its target",
+            "`microtir fit` does not accept a target, because each board defines its target",
             where="microtir fit --target",
-            fix="leave --target out; `microtir report MODEL --target …` looks at one CPU",
+            fix="leave out --target, or use `microtir report MODEL --target …` for one CPU",
         )
 
 

@@ -64,7 +64,7 @@ def write_rounded_rows(lowered: IRModule) -> None:
 
     nodes = [op.node for op in lowered.require_program("check").plan.operators]
     if rounding := sum(map(rounds_rows, nodes)):
-        write(f"{rounding} of them round rows of floats to int8 while the model runs")
+        write(f"{rounding} layers round rows of floats to int8 while the model runs")
 
 
 def write_float_parts(file: str, parts: Sequence[FloatPart]) -> None:
@@ -76,4 +76,4 @@ def write_float_parts(file: str, parts: Sequence[FloatPart]) -> None:
     for part in parts:
         where = part.where.removeprefix(f"{file}: ")
         takes = f"some {cell(part.instructions)} instructions"
-        write(f"  - {where}: {part.why}; {takes}, up to {cell(part.ram)} bytes of RAM more")
+        write(f"  - {where}: {part.why}; {takes}, up to {cell(part.ram)} more bytes of RAM")

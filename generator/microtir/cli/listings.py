@@ -26,7 +26,7 @@ PIPELINE = "pipeline"
 
 
 def options(as_json: AsJson = False) -> ExitCode:
-    """Lists the options of a configuration."""
+    """Lists the options of a configuration, with their defaults and values."""
     from microtir.config.reference import option_rows
 
     rows = option_rows()
@@ -36,7 +36,7 @@ def options(as_json: AsJson = False) -> ExitCode:
     for number, section in enumerate(dict.fromkeys(row["section"] for row in rows)):
         write(f"{section}\n" if number == 0 else f"\n{section}\n")
         write_table(
-            ("option", "default", "legal", "what it does", "flag"),
+            ("option", "default", "values", "what it does", "flag"),
             [
                 (row["option"], row["default"], row["legal"], row["help"], row["flag"])
                 for row in rows
@@ -126,8 +126,8 @@ def targets(as_json: AsJson = False) -> ExitCode:
         ],
     )
     write(
-        "\nRISC-V is named by its architecture: c -march=rv32imac; kernels use M, F, D and Zbb.\n"
-        "Portable C is: c"
+        "\nFor RISC-V, name the architecture: c -march=rv32imac. Kernels use the extensions M, F, "
+        "D and Zbb.\nFor portable C, the target is: c"
     )
     return ExitCode.DONE
 
@@ -141,8 +141,8 @@ def explain(
         str,
         typer.Argument(
             metavar=f"{PIPELINE}|FILE.c:LINE",
-            help="pipeline explains how a model becomes C. FILE:LINE names the layer of a "
-            "line of generated C.",
+            help="`pipeline` shows the stages and passes between model and C. FILE.c:LINE names "
+            "the layer that a line of generated C belongs to.",
         ),
     ] = PIPELINE,
     executor: Annotated[
@@ -155,7 +155,7 @@ def explain(
     ] = _EXECUTORS[0],
     as_json: AsJson = False,
 ) -> ExitCode:
-    """Explains how a model becomes C, or which layer a line of C belongs to."""
+    """Explains how a model becomes C, or names the layer that a line of C belongs to."""
     from microtir.lowering.stages import pipeline, reading
 
     place = _PLACE.fullmatch(topic)

@@ -36,9 +36,7 @@ Folder = Annotated[
 ]
 Platform = Annotated[
     str | None,
-    typer.Argument(
-        metavar="PLATFORM", help="Like tvmc, and ignored: the project contains its platform."
-    ),
+    typer.Argument(metavar="PLATFORM", help="Accepted for tvmc, without effect."),
 ]
 SerialPort = Annotated[
     str | None,
@@ -52,7 +50,7 @@ def create(
     config: CompilationConfig,
     more: Annotated[
         list[str] | None,
-        typer.Argument(metavar="MODEL", help="More models. All share one workspace."),
+        typer.Argument(metavar="MODEL", help="More models. All models share one workspace."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -89,7 +87,7 @@ def create(
     _check_own_form(board, project_option)
     assert board is not None
     if golden is not None and len(models) > 1:
-        raise UsageError("--golden takes samples of one model only", where="--golden")
+        raise UsageError("--golden can be used with only one model", where="--golden")
     project, price = projects.create_project(
         models, config, output, board, project_type,
         force=force,
@@ -132,7 +130,7 @@ def _check_own_form(board: str | None, options: list[str] | None) -> None:
         )
     if options:
         raise UsageError(
-            "--project-option needs the arguments DIR ARCHIVE PLATFORM, and excludes -o",
+            "--project-option needs the arguments DIR ARCHIVE PLATFORM, and cannot be used with -o",
             where="microtir micro create-project",
             fix="use the options of this command: --project-type, --stack",
         )
@@ -143,7 +141,7 @@ def build_project(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="ARG", help="More arguments of the build command, such as CFLAGS=-O3."
+            metavar="ARG", help="Additional arguments for the build command, such as CFLAGS=-O3."
         ),
     ] = None,
     force: Annotated[
@@ -151,7 +149,7 @@ def build_project(
         typer.Option(
             "--force",
             "-f",
-            help="Like tvmc, and without effect: an existing build is always renewed.",
+            help="Accepted for tvmc, without effect. An existing build is always replaced.",
         ),
     ] = False,
     project_option: project_options.ProjectFacts = None,
@@ -203,8 +201,8 @@ def flash(
 def run(folder: Folder, port: SerialPort = None, timeout: Timeout = 120.0) -> ExitCode:
     """Runs a built project and prints its output.
 
-    It runs in the emulator, or with --port on the board, which you then reset. Exit status 1
-    means that an output differs from the expected one.
+    The project runs in the emulator, or with --port on the board, which you then reset. Exit
+    status 1 means that an output differs from the expected output.
     """
     from microtir.device.emulate import RunResult, check_result
     from microtir.device.printed import status_of

@@ -107,7 +107,7 @@ def reading_of(model: str) -> Reading:
     for part in said.split("&"):
         if not _is_extents(part):
             raise UsageError(
-                f"the extents {part!r}",
+                f"the extents {part!r} cannot be read",
                 where="MODEL",
                 legal="NAME=16 for a dimension, or INPUT:[1,3,32,32] for the shape of an input",
             )
@@ -204,9 +204,9 @@ def read_model(
     """
     if model.endswith(".tar"):
         raise UsageError(
-            "an archive is compiled already, and is not a model file",
+            "an archive is already compiled, and is not a model file",
             where=model,
-            legal="archives are taken by `microtir run` and `microtir micro create-project`",
+            legal="a model file; `microtir run` and `microtir package` accept archives",
         )
     return unconfigured(model, config.pass_config, after).with_configuration(config)
 
@@ -223,10 +223,10 @@ def with_batch_count(config: CompilationConfig, models: Sequence[str]) -> Compil
         return config
     if config.is_graph():
         raise UsageError(
-            "a range of a dimension, and a graph executor, whose calls cannot pass a number of "
-            "entries",
+            "a dimension has a range, but calls of a graph executor cannot pass the number of "
+            "batch entries",
             where="--dim, --input-shapes",
-            legal="a range with --executor aot, or one extent",
+            legal="a range with --executor aot, or a single extent",
         )
     return config.with_(executor=config.executor.with_options({"batch-count": True}))
 

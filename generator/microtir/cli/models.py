@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from microtir.frontend.inspect import LayerSummary, ModelSummary, TensorSummary
     from microtir.module.ir_module import IRModule
 
-AsJson = Annotated[bool, typer.Option("--json", help="Prints the same facts as JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Prints the result as JSON.")]
 
 
 def check(
@@ -34,14 +34,14 @@ def check(
     board: LimitingBoard = None,
     as_json: AsJson = False,
 ) -> ExitCode:
-    """Lists all problems of a model by their causes, each with a fix.
+    """Lists all problems of a model, grouped by cause, with a fix for each cause.
 
     Problems are operators and types that cannot be compiled, an exceeded budget, and a memory of
-    the board that is too small. For a quantised ONNX model, layers that stay floats are listed with
-    the reason. For a float model, the savings of int8 are estimated. For any model, operators that
-    change the scale of integers without rescaling them are listed, and outputs that are strings,
-    which are indices in C. Exit status 1 means that there are problems, 3 that the file is damaged
-    or cannot be read.
+    the board that is too small. For a quantised ONNX model, check also lists the layers that are
+    computed in floats, with the reason. For a float model, it estimates the savings of int8. It
+    also lists operators that change the scale of integers without rescaling them, and outputs
+    that are strings in the model and indices in C. Exit status 1 means that there are problems.
+    Exit status 3 means that the file is damaged or cannot be read.
     """
     from microtir import frontend
 
@@ -157,7 +157,7 @@ def _problem(problem: MicrotirError) -> dict[str, str | None]:
 def inspect(model: Model, as_json: AsJson = False) -> ExitCode:
     """Shows the layers of a model and their work.
 
-    MACs are multiply-accumulates of one inference; parameters are counted in elements.
+    MACs are the multiply-accumulates of one inference. Parameters are counted in elements.
     """
     from microtir import frontend
 

@@ -22,7 +22,7 @@ DumpTensors = Annotated[
         "--dump-tensors",
         metavar="FILE.npz",
         rich_help_panel=PROJECT_PANEL,
-        help="Writes the outputs of every node of the graph. Needs --executor debug or "
+        help="Writes the outputs of every node of the graph. It needs --executor debug or "
         "--device micro.",
     ),
 ]
@@ -38,9 +38,9 @@ def has_nodes(artifact: Artifact, sanitize: bool, dump: Path | None) -> bool:
     debug = config.runs_observed()
     if dump is not None and (sanitize or not debug):
         raise UsageError(
-            "outputs of nodes need a graph that was built for debugging, without sanitizers",
+            "the outputs of nodes are available only with a debug executor and without sanitizers",
             where="--dump-tensors",
-            fix="leave --sanitize out" if debug else "give --executor debug",
+            fix="leave out --sanitize" if debug else "add --executor debug",
         )
     return debug and not sanitize
 

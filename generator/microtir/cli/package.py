@@ -87,7 +87,7 @@ def package(
         raise unnamed_cpu(PackageTemplates(template_dir).manifest(PackageFormat(output_format)))
     models = [model, *(more or [])]
     if golden is not None and len(models) > 1:
-        raise UsageError("--golden takes samples of one model only", where="--golden")
+        raise UsageError("--golden can be used with only one model", where="--golden")
     options = PackageOptions(
         name=package_name, version=package_version,
         summary=summary,

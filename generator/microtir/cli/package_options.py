@@ -23,15 +23,15 @@ def _list_formats(wanted: bool) -> None:
     write_table(("format", "what it is", "label", "what tests do"), rows, spare=("what it is",))
     write("")
     write_text(
-        "executed: built and run, outputs compared; built: compiled with its users' tools; "
-        "checked: the files obey the format. More: docs/packages.md"
+        "executed: built, run, and outputs compared. built: compiled with the tools of the "
+        "package's users. checked: only the format of the files was checked. See docs/packages.md"
     )
     raise typer.Exit(ExitCode.DONE)
 
 
 MoreModels = Annotated[
     list[str] | None,
-    typer.Argument(metavar="MODEL", help="More models. All share one workspace."),
+    typer.Argument(metavar="MODEL", help="More models. All models share one workspace."),
 ]
 FormatName = Annotated[
     str | None,
@@ -48,7 +48,7 @@ PackagePlace = Annotated[
         "--output",
         "-o",
         metavar="DIR|FILE.zip",
-        help="Folder of the package, or file name of the archive.",
+        help="Folder for the package, or file name of the archive.",
         show_default=False,
     ),
 ]
@@ -66,7 +66,7 @@ PackageName = Annotated[
     typer.Option(
         "--package-name",
         metavar="NAME",
-        help="Name of the package. Default: from the names of the models.",
+        help="Name of the package. By default it is made from the names of the models.",
     ),
 ]
 PackageVersion = Annotated[
@@ -97,7 +97,7 @@ Definition = Annotated[
     typer.Option(
         "--define",
         metavar="NAME[=VALUE]",
-        help="Defines a macro for the compiler. May be given several times.",
+        help="Defines a macro for the compiler. The option may be given several times.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Prints the facts about the package as JSON.")]

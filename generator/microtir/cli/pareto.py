@@ -33,21 +33,21 @@ def pareto(
             metavar="N",
             min=1,
             max=64,
-            help="Number of budgets to try, for RAM and for flash each.",
+            help="Number of budgets to try for RAM, and for flash.",
         ),
     ] = 6,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE.svg", help="Draws the result: instructions over RAM."),
+        typer.Option("--plot", metavar="FILE.svg", help="Draws instructions over RAM."),
     ] = None,
     json: FiguresFile = None,
     timeout: Timeout = 300.0,
 ) -> ExitCode:
-    """Measures how instructions and flash grow with less RAM, on an emulated board.
+    """Measures how instructions and flash grow if a plan needs less RAM, on an emulated board.
 
-    It builds and measures the model for every goal, and for budgets of RAM and flash between
-    the fastest program and the smallest. For each program it prints RAM without the stack,
-    instructions, flash, and the flags that give it.
+    It builds and measures the model with every value of --optimize, and with budgets of RAM and
+    flash between the fastest and the smallest program. For each program it prints RAM without
+    the stack, instructions, flash, and the flags that select the program.
     """
     from microtir.boards import load_board
     from microtir.search.pareto import pareto as search

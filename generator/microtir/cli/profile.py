@@ -29,8 +29,8 @@ Extremes = Annotated[
     bool,
     typer.Option(
         "--extremes",
-        help="Also runs inputs that are all low, all high, alternating and arbitrary, and "
-        "compares their instructions.",
+        help="Also runs inputs that are all low, all high, alternating or arbitrary, and compares "
+        "the instruction counts.",
     ),
 ]
 
@@ -48,8 +48,8 @@ def profile(
         bool,
         typer.Option(
             "--choose-external",
-            help="Measures each layer with and without the library of --external, and "
-            "recommends the layers for the library.",
+            help="Measures each layer with and without the library of --external, and recommends "
+            "the layers that the library should compute.",
         ),
     ] = False,
     extremes: Extremes = False,
@@ -63,7 +63,7 @@ def profile(
 ) -> ExitCode:
     """Measures instructions, cycles, flash, RAM and stack on an emulated board.
 
-    Figures are for one inference, for each layer and in total.
+    The figures are those of one inference, for each layer and in total.
     """
     from microtir.boards import load_board
     from microtir.profiling import extreme_instructions
@@ -162,7 +162,7 @@ def _choose_external(
         right=("operator", "own", "external"),
     )
     flags = " ".join(f"--external {library}" for library in choice.config.external)
-    write(f"\n{flags or 'no layer is cheaper with the library: leave --external out'}")
+    write(f"\n{flags or 'no layer is cheaper with the library, so leave out --external'}")
     return ExitCode.DONE
 
 
@@ -291,7 +291,7 @@ def _explain(result: Profile, program: Program) -> None:
                     measured.get(node.name),
                 )
             )
-    write("\nWhat the plan chose; a layout is said with the rows that are held\n")
+    write("\nChoices of the plan; a layout states the number of rows that are kept in memory\n")
     write_table(
         ("#", "layer", "kernel", "group", "reads", "writes", "scratch", "est. instr.", "measured"),
         rows,

@@ -58,11 +58,11 @@ BUILD_OPTIONS = (_BOARD,)
 SERIAL_OPTIONS = (_BOARD, _PORT)
 # Older names of options, and options of microTVM's templates that have no counterpart.
 _ALIASES: Mapping[str, str] = MappingProxyType({"zephyr_board": _BOARD, "arduino_board": _BOARD})
-_PROBE = "write the program with the tool of your debug probe, which has this option"
+_PROBE = "flash the program with the tool of your debug probe, which has this option"
 _INSTEAD: Mapping[str, str] = MappingProxyType(
     {
-        "verbose": "drop it: a failed build shows the output of its tools",
-        "warning_as_error": "drop it, and write CFLAGS=-Werror after the folder of a build",
+        "verbose": "leave it out, because failed builds show all output",
+        "warning_as_error": "leave it out, and add CFLAGS=-Werror to a build",
         "west_cmd": "put the tool into a folder of PATH",
         "arduino_cli_cmd": "put the tool into a folder of PATH",
         "zephyr_base": "set the environment variable ZEPHYR_BASE",
@@ -72,8 +72,8 @@ _INSTEAD: Mapping[str, str] = MappingProxyType(
         "nrfjprog_snr": _PROBE,
         "openocd_serial": _PROBE,
         "serial_number": _PROBE,
-        "use_fvp": "drop it: microtir micro run uses the board's emulator, if it has one",
-        "workspace_size_bytes": "drop it: memory is planned where the model is compiled",
+        "use_fvp": "leave it out; `microtir micro run` uses the board's emulator",
+        "workspace_size_bytes": "leave it out, because memory is planned at compilation",
     }
 )
 
@@ -82,9 +82,9 @@ ProjectOption = Annotated[
     typer.Option(
         _WHERE,
         metavar="OPTION=VALUE",
-        help="Like tvmc, for DIR ARCHIVE PLATFORM without -o: board, project_type, "
-        "config_main_stack_size or compile_definitions. More options may follow the "
-        "first.",
+        help="As for tvmc, with the arguments DIR ARCHIVE PLATFORM and without -o. Options: "
+        "board, project_type, config_main_stack_size, compile_definitions. Several OPTION=VALUE "
+        "may follow.",
     ),
 ]
 ProjectFacts = Annotated[
@@ -92,8 +92,8 @@ ProjectFacts = Annotated[
     typer.Option(
         _WHERE,
         metavar="OPTION=VALUE",
-        help="Like tvmc: board=BOARD, which must be that of the project, and port=PORT to "
-        "flash it.",
+        help="As for tvmc. board=BOARD must name the board of the project. port=PORT is the "
+        "serial port for flashing.",
     ),
 ]
 
@@ -102,7 +102,7 @@ def list_options(names: Sequence[str]) -> object:
     """Return a flag that lists project options of a verb, and ends the program."""
     return typer.Option(
         "--list-options",
-        help="Like tvmc: lists the project options.",
+        help="Lists the project options, as for tvmc.",
         is_eager=True,
         callback=_lister(names),
     )
@@ -151,7 +151,7 @@ def project_request(words: Sequence[str], options: Sequence[str]) -> ProjectRequ
     names = [word for word in words if "=" not in word]
     if len(names) != 3:
         raise UsageError(
-            "there is no folder to write to",
+            "the output folder is missing",
             where=_CREATE,
             legal="MODEL … -o DIR --board BOARD; or DIR ARCHIVE PLATFORM --project-option …",
             fix="add -o DIR",
@@ -167,7 +167,7 @@ def project_request(words: Sequence[str], options: Sequence[str]) -> ProjectRequ
     stack = values.get("config_main_stack_size")
     if stack is not None and not stack.isdecimal():
         raise UsageError(
-            f"config_main_stack_size got '{stack}'", where=_WHERE, legal="a number of bytes"
+            f"config_main_stack_size is '{stack}'", where=_WHERE, legal="a number of bytes"
         )
     return ProjectRequest(
         folder=Path(folder),
@@ -183,12 +183,11 @@ def project_request(words: Sequence[str], options: Sequence[str]) -> ProjectRequ
 def _check_platform_name(platform: str) -> None:
     if platform == "template":
         raise UsageError(
-            "microtir does not have tvmc's platform 'template': it writes projects itself, "
-            "without a template's server",
+            "microtir does not have tvmc's platform 'template', because it writes projects "
+            "without a template server",
             where=_CREATE,
             legal=", ".join(PLATFORMS),
-            fix="use MODEL -o DIR --board BOARD --template-dir DIR: its files replace those of "
-            "the project's templates",
+            fix="use MODEL -o DIR --board BOARD --template-dir FOLDER",
         )
     check_choice("platform", platform, PLATFORMS, _CREATE)
 
@@ -226,7 +225,7 @@ def _check_board(values: Mapping[str, str], project: Project) -> None:
         raise UsageError(
             f"the project is for '{project.board.name}', not '{named}'",
             where=_WHERE,
-            fix="leave the board out: the project stores its own",
+            fix="leave out the board, because the project already states it",
         )
 
 
@@ -261,6 +260,6 @@ def check_platform(words: Sequence[str], project_type: str) -> tuple[str, ...]:
         raise UsageError(
             f"the project is of type '{project_type}', not '{PLATFORMS[words[0]]}'",
             where=f"microtir micro … {words[0]}",
-            fix="leave the platform out: the project stores its own",
+            fix="leave out the platform, because the project already states it",
         )
     return tuple(words[1:])

@@ -34,8 +34,8 @@ ProjectTypeName = Annotated[
     typer.Option(
         "--project-type",
         metavar="TYPE",
-        help="The tool that builds the project; `microtir boards` lists them. Default: the "
-        "first tool of the board that is installed.",
+        help="The tool that builds the project (see `microtir boards`). Default: the board's "
+        "first tool that is installed.",
     ),
 ]
 TemplateDir = Annotated[
@@ -51,8 +51,8 @@ GoldenSamples = Annotated[
     typer.Option(
         "--golden",
         metavar="FILE.npz",
-        help="Samples that the program runs and compares, in the form of `verify --golden`. "
-        "An example has its own. Without samples the program runs on arbitrary values.",
+        help="Samples that the program runs and compares, in the format of `verify --golden`. "
+        "Example models include samples. Without samples, the program runs on arbitrary values.",
     ),
 ]
 SampleCount = Annotated[
@@ -65,8 +65,8 @@ TogetherNames = Annotated[
     typer.Option(
         "--together",
         metavar="NAME,NAME",
-        help="Module names of models that may run at the same time and so share no memory. "
-        "May be given several times. An archive states its own.",
+        help="Module names of models that may run at the same time, and therefore share no "
+        "memory. The option may be given several times. An archive states its own groups.",
     ),
 ]
 
@@ -74,8 +74,8 @@ DebugChecks = Annotated[
     bool,
     typer.Option(
         "--debug-checks",
-        help="Checks the bytes around workspaces and states, and reports the kind and place "
-        "of a fault. For bare-metal projects on Cortex-M.",
+        help="Checks the bytes around workspaces and states, and reports the kind and place of a "
+        "fault. It is for bare-metal projects on Cortex-M.",
     ),
 ]
 
@@ -217,7 +217,7 @@ def _samples(file: Path, artifact: Artifact, graph: Graph | None, count: int) ->
 
     model = artifact.module.model
     if model is None:
-        raise UsageError("a golden file is for a model, and the archive has none", where=str(file))
+        raise UsageError("a golden file needs a model, and the archive has none", where=str(file))
     inputs, outputs = (sample.first(count) for sample in read_golden(file, model))
     # Whether the weights of a float model are int8, and what is exact, an archive does not say.
     rtol = HYBRID_PLAUSIBLE

@@ -34,16 +34,16 @@ def quantise(
     board: PricingBoard = None,
     plot: Plot = None,
 ) -> ExitCode:
-    """Quantises a float model to integers: writes a TFLite file or an ONNX one (QDQ).
+    """Quantises a float model to integers, and writes a TFLite file or an ONNX file (QDQ).
 
-    Error and accuracy are measured on samples that were not used for calibration.
+    It measures error and accuracy on samples that were not used for calibration.
     """
     _check_output(model, output)
     is_of_search = board is not None or plot is not None or config.budget.known()
     if quantiser.max_loss is None and is_of_search:
         raise UsageError(
-            "budgets, boards and pictures need a search over widths", where=_WHERE,
-            fix="add --max-loss 1%",
+            "budgets, --board and --plot need a search for widths", where=_WHERE,
+            fix="add --max-loss 1%"
         )  # fmt: skip
     is_shown = str(json) != "-"
     searches: list[WidthSearch] = []
@@ -77,12 +77,12 @@ def _check_output(model: str, output: Path) -> None:
     """Refuse the name of a file that cannot be written."""
     if output.suffix not in _SUFFIXES:
         raise UsageError(
-            f"the output file {output.name} has no known suffix",
+            f"the suffix of the output file {output.name} is not known",
             where=f"{_WHERE} -o",
             legal=" or ".join(f"NAME{suffix}" for suffix in _SUFFIXES),
         )
     if output.resolve() == model_path(model).resolve():
-        raise UsageError("it is the model itself", where=f"{_WHERE} -o", fix="choose another name")
+        raise UsageError("it is the model file", where=f"{_WHERE} -o", fix="choose another name")
 
 
 def _write(result: Quantised, output: Path) -> Stored:

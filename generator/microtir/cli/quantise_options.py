@@ -44,29 +44,29 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="FILE.npz",
-        help="Samples: one array for each input, by its name; the first axis counts samples. For a "
-        "model with one input any name is accepted, or an .npy file. Every fifth sample measures "
-        "the error, and is not used for calibration.",
+        help="Samples, as one array for each input, with the name of the input. The first axis "
+        "counts samples. For a model with one input, any name is accepted, and so is an .npy "
+        "file. Every fifth sample is not used for calibration, but to measure the error.",
     ),
 ]
 Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE.tflite|FILE.onnx", help="The file to write.")
 ]
 Int8 = Annotated[
-    bool, typer.Option("--int8", help="Activations and weights of 8 bits: the default.")
+    bool, typer.Option("--int8", help="8 bits for activations and weights (the default).")
 ]
-Int16 = Annotated[bool, typer.Option("--16x8", help="Activations of 16 bits, weights of 8.")]
+Int16 = Annotated[bool, typer.Option("--16x8", help="16 bits for activations, 8 for weights.")]
 WeightBits = Annotated[
     int,
-    typer.Option("--weights", metavar="4|8", help="Bits of weights, if a kernel for them exists."),
+    typer.Option("--weights", metavar="4|8", help="Bits of weights, if a kernel supports them."),
 ]
 LayerWidths = Annotated[
     list[str] | None,
     typer.Option(
         "--layer",
         metavar="PATTERN=int8|16x8|int4|float",
-        help="The width of layers whose names match; if several patterns match, the last one "
-        "counts.",
+        help="Sets the width of the layers whose names match the pattern. If several patterns "
+        "match, the last one counts.",
     ),
 ]
 CalibrationName = Annotated[
@@ -74,29 +74,29 @@ CalibrationName = Annotated[
     typer.Option(
         "--calibration",
         metavar="|".join(_CALIBRATIONS),
-        help="Method that computes ranges from the samples. auto selects, for each tensor, the "
-        "method with the smallest error.",
+        help="The method that computes the range of each tensor from the samples. auto selects "
+        "the method with the smallest error, for each tensor.",
     ),
 ]
 Percentile = Annotated[
     float,
-    typer.Option("--percentile", metavar="P", help="Share of the values that lie within a range."),
+    typer.Option("--percentile", metavar="P", help="Percentage of the values within a range."),
 ]
 InputType = Annotated[
     str,
-    typer.Option("--inputs", metavar="|".join(_PORTS), help="The type of real inputs."),
+    typer.Option("--inputs", metavar="|".join(_PORTS), help="The type of float inputs."),
 ]
 OutputType = Annotated[
     str,
-    typer.Option("--outputs", metavar="|".join(_PORTS), help="The type of real outputs."),
+    typer.Option("--outputs", metavar="|".join(_PORTS), help="The type of float outputs."),
 ]
 RoundingWork = Annotated[
     float,
     typer.Option(
         "--adaround",
         metavar="WORK",
-        help="Spends this many billions of operations on rounding weights so that the outputs have "
-        "smaller errors; 90 take about 30 s.",
+        help="Rounds weights so that the errors of the outputs become smaller. The value limits "
+        "the work, in billions of operations; 90 take about 30 s.",
     ),
 ]
 Labels = Annotated[
@@ -104,25 +104,25 @@ Labels = Annotated[
     typer.Option(
         "--labels",
         metavar="NAME",
-        help="The array of the file with the expected results: classes, or values of the output.",
+        help="The array of the file with the expected results (classes or output values).",
         show_default="labels or y, if there is one",
     ),
 ]
 Json = Annotated[
     Path | None,
-    typer.Option("--json", metavar="FILE", help="Writes the figures as JSON. - is stdout."),
+    typer.Option("--json", metavar="FILE", help="Writes the figures as JSON (- for stdout)."),
 ]
 
 PricingBoard = Annotated[
     str | None,
     typer.Option(
-        "--board", metavar="BOARD", help="The board of --max-loss: its target is the default."
+        "--board", metavar="BOARD", help="The board for --max-loss, which sets the default target."
     ),
 ]
 Plot = Annotated[
     Path | None,
     typer.Option(
-        "--plot", metavar="FILE.svg", help="Draws the frontier of --max-loss: work over flash."
+        "--plot", metavar="FILE.svg", help="Draws the results of --max-loss: work over flash."
     ),
 ]
 
@@ -131,7 +131,7 @@ SamplesFirst = Annotated[
     typer.Option(
         "--quantise",
         metavar="FILE.npz",
-        help="Quantises a float model with these samples first, to int8 by default.",
+        help="Quantises a float model with these samples first, by default to int8.",
     ),
 ]
 
@@ -215,7 +215,7 @@ def _quantiser(samples: Path | None, flags: Mapping[str, Any]) -> Quantiser | No
         raise UsageError(
             "--16x8 and --weights cannot be combined with --max-loss, which chooses widths",
             where="--max-loss",
-            fix="set the width of single layers with --layer",
+            fix="leave out these options, or set the width of single layers with --layer"
         )  # fmt: skip
     return Quantiser(samples, flags["labels"], _options_of(width, flags), max_loss)
 
@@ -229,8 +229,8 @@ def check_one_model(quantiser: Quantiser | None, models: Sequence[str]) -> None:
     check_flags(models[0], {"quantise": quantiser})
     if quantiser is not None and len(models) > 1:
         raise UsageError(
-            "--quantise takes one model only", where="--quantise",
-            fix="make a file of each with `microtir quantise`",
+            "--quantise can be used with only one model", where="--quantise",
+            fix="quantise each model to a file first, with `microtir quantise`"
         )  # fmt: skip
 
 
@@ -241,14 +241,14 @@ def _width_of(*, int8: bool, int16: bool, weights: int) -> str:
         UsageError: they name two, or another number of bits.
     """
     if weights not in (4, 8):
-        raise UsageError(f"weights of {weights} bits", where="--weights", legal="4 or 8")
+        raise UsageError(f"--weights is {weights} bits", where="--weights", legal="4 or 8")
     chosen = [name for name, is_asked in (("--int8", int8), ("--16x8", int16)) if is_asked]
     if len(chosen) > 1 or (int16 and weights == 4):
         other = "--int8" if len(chosen) > 1 else "--weights 4"
         raise UsageError(
             f"--16x8 and {other} name different widths",
             where="--16x8",
-            fix="give one of them, and --layer for the others",
+            fix="give only one of the two options, and use --layer for other layers",
         )
     return "16x8" if int16 else "int4" if weights == 4 else "int8"
 
@@ -272,7 +272,7 @@ def _options_of(width: str, flags: Mapping[str, Any]) -> QuantiseOptions:
     for text in flags["layer"] or ():
         pattern, sign, name = text.rpartition("=")
         if not sign or not pattern:
-            raise UsageError(f"cannot read {text!r}", where="--layer", legal="PATTERN=int8")
+            raise UsageError(f"{text!r} cannot be read", where="--layer", legal="PATTERN=int8")
         check_choice("width", name, _WIDTHS, "--layer")
         widths.append(LayerWidth(pattern, Width[_WIDTHS[name]]))
     return QuantiseOptions(

@@ -66,11 +66,11 @@ def print_quantised(summary: Summary, model: Path, output: Path, stored: Stored)
             "QDQ has 8-bit weights" if output.suffix == ".onnx"
             else "tflite-micro has no dense layer for them with a scale for each channel"
         )  # fmt: skip
-        write(f"\nweights of 4 bits that take 8 in the file: {_named(stored.wider)}; {why}")
+        write(f"\n4-bit weights, stored with 8 bits in the file: {_named(stored.wider)}; {why}")
     if stored.floats:
         write(
-            f"\nLSTMs in floats in the file: {_named(stored.floats)}; QDQ has none of integers."
-            " A .tflite file has, and so has compile --quantise"
+            f"\nLSTMs in floats in the file: {_named(stored.floats)}. QDQ has no integer LSTM; "
+            "write a .tflite file, or use compile --quantise"
         )
 
 

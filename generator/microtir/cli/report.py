@@ -39,7 +39,7 @@ def report(
             "--output",
             "-o",
             metavar="FILE.html",
-            help="Writes one self-contained page, and prints the summary only.",
+            help="Writes one self-contained page, and prints only the summary.",
         ),
     ] = None,
     profile: Annotated[
@@ -47,7 +47,7 @@ def report(
         typer.Option(
             "--profile",
             metavar="FILE.json",
-            help="Adds the figures that `microtir profile MODEL --json FILE.json` measured.",
+            help="Adds figures that `microtir profile MODEL --json FILE.json` measured.",
         ),
     ] = None,
     board: LimitingBoard = None,
@@ -56,8 +56,8 @@ def report(
 ) -> ExitCode:
     """Shows the memory of a model over time, its layers, and whether it fits.
 
-    Exit status 1 means that a limit is exceeded; the report names the excess, the layers, and
-    options that would help.
+    Exit status 1 means that a limit is exceeded. The report then states the excess, the layers
+    that cause it, and options that would help.
     """  # fmt: skip
     from microtir.report.collect import describe
     from microtir.report.html import to_html

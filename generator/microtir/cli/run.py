@@ -47,9 +47,9 @@ Inputs = Annotated[
         "--inputs",
         "-i",
         metavar="FILE.npz|.npy",
-        help="Arrays by the names of the inputs. Each has the shape of its input, or one more "
-        "axis in front that counts samples. For a model with a state a second axis may "
-        "count steps: consecutive runs, the first with the state of the file.",
+        help="Arrays with the names of the inputs. Each has the shape of its input. An additional "
+        "first axis counts samples. For a model with a state, a second axis can count time steps, "
+        "which are consecutive runs.",
     ),
 ]
 FillMode = Annotated[
@@ -97,7 +97,7 @@ def run(
     project_option: run_project.PortOption = None,
     listing: Annotated[bool, list_options(SERIAL_OPTIONS)] = False,
 ) -> ExitCode:
-    """Runs the C of a model, on this machine or on a board."""
+    """Runs a model's C code, on this machine or on a board."""
     assert not listing  # the option ends the program
     _check(inputs, fill_mode, steps, device)
     times = run_project.Times(profile, print_time, repeat, number)
@@ -192,7 +192,7 @@ def _refuse_board(board: str | None, sanitize: bool) -> None:
             raise UsageError(
                 f"{flag} cannot be used with --device micro",
                 where="microtir run",
-                fix="leave it out",
+                fix="leave out the option",
             )
 
 
@@ -201,9 +201,9 @@ def _model(artifact: Artifact) -> ModelInfo:
     info = artifact.module.model
     if info is None:
         raise UsageError(
-            f"'{artifact.metadata.module_name}' holds functions and no model to run",
+            f"'{artifact.metadata.module_name}' contains only functions, and no model to run",
             where="microtir run",
-            fix="call them from Python: microtir.host.load",
+            fix="call the functions from Python with microtir.host.load",
         )
     return info
 

@@ -28,8 +28,8 @@ Device = Annotated[
         "--device",
         metavar=f"{CPU}|{MICRO}",
         rich_help_panel=PROJECT_PANEL,
-        help="Like tvmc: with micro, MODEL is the folder of a built project whose program "
-        "answers a computer (project_type=host_driven).",
+        help="As for tvmc. With micro, MODEL is the folder of a built project of the type "
+        "host_driven, whose program runs models for a computer.",
     ),
 ]
 
@@ -38,7 +38,7 @@ Profile = Annotated[
     typer.Option(
         "--profile",
         rich_help_panel=PROJECT_PANEL,
-        help="Prints time and checksum of each node of the graph, or of each layer. Needs "
+        help="Prints the time and checksum of each node of the graph, or of each layer. It needs "
         "--device micro.",
     ),
 ]
@@ -47,7 +47,7 @@ PrintTime = Annotated[
     typer.Option(
         "--print-time",
         rich_help_panel=PROJECT_PANEL,
-        help="Prints the time of the runs. Needs --device micro.",
+        help="Prints the time of the runs. It needs --device micro.",
     ),
 ]
 Repeat = Annotated[
@@ -57,8 +57,8 @@ Repeat = Annotated[
         metavar="N",
         min=1,
         rich_help_panel=PROJECT_PANEL,
-        help="Number of measurements of each sample. Each is the mean of --number runs. Needs "
-        "--device micro.",
+        help="Number of measurements for each sample. Each measurement is the mean of --number "
+        "runs. It needs --device micro.",
     ),
 ]
 Number = Annotated[
@@ -68,7 +68,7 @@ Number = Annotated[
         metavar="N",
         min=1,
         rich_help_panel=PROJECT_PANEL,
-        help="Number of runs in each measurement of --repeat.",
+        help="Number of runs in each measurement (see --repeat).",
     ),
 ]
 PortOption = Annotated[
@@ -77,8 +77,8 @@ PortOption = Annotated[
         "--project-option",
         metavar="port=PORT",
         rich_help_panel=PROJECT_PANEL,
-        help="Like tvmc: port=PORT is the same as --port, with --device micro. board=BOARD "
-        "must be that of the project.",
+        help="As for tvmc, with --device micro. port=PORT is the same as --port. board=BOARD must "
+        "name the board of the project.",
     ),
 ]
 
@@ -96,7 +96,7 @@ class Times:
         """Refuse timing without a project, since emulators count instructions instead."""
         if project_option:
             raise UsageError(
-                "--project-option is for --device micro", where="microtir run", fix="use --port"
+                "--project-option needs --device micro", where="microtir run", fix="use --port"
             )
         for flag, is_given in (
             ("--profile", self.profile),
@@ -106,9 +106,9 @@ class Times:
         ):
             if is_given:
                 raise UsageError(
-                    f"{flag} is for --device micro",
+                    f"{flag} works only with --device micro",
                     where="microtir run",
-                    fix="use microtir profile: instructions are counted exactly",
+                    fix="use microtir profile, which counts instructions exactly",
                 )
 
 
@@ -228,7 +228,7 @@ def served_project(path: str) -> Project:
         raise UsageError(
             f"'{path}' is not a project's folder",
             where="--device micro",
-            fix="make one: microtir micro create-project DIR ARCHIVE.tar crt",
+            fix="create a project with `microtir micro create-project DIR ARCHIVE.tar crt`",
         )
     return load_project(folder)
 

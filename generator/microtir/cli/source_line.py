@@ -43,13 +43,13 @@ def _line(source: Path, number: str, metadata: Metadata) -> int:
         text = source.read_text("utf-8")
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"it cannot be read: {error}",
+            f"the file cannot be read: {error}",
             where=str(source),
             fix="name a line of a file that `microtir compile` wrote",
         ) from None
     if not is_described(text, metadata):
         raise UsageError(
-            "it was edited after it was generated, so its lines do not match",
+            "the file was edited after it was generated, so its lines do not match",
             where=str(source),
             fix="compile the model again, and name a line of the new file",
         )
@@ -57,7 +57,7 @@ def _line(source: Path, number: str, metadata: Metadata) -> int:
     is_number = re.fullmatch("[0-9]{1,9}", number) is not None
     if not is_number or not 1 <= int(number) <= last:
         raise UsageError(
-            f"there is no line {number[:40]!r}", where=str(source), legal=f"lines 1 to {last}"
+            f"the file has no line {number[:40]!r}", where=str(source), legal=f"lines 1 to {last}"
         )
     return int(number)
 
@@ -71,7 +71,7 @@ def _metadata(source: Path) -> Metadata:
         name = metadata.module_name
     except (OSError, ValueError, MicrotirError):
         raise UsageError(
-            f"there is no {METADATA_FILE} of a model beside it",
+            f"the folder of the file contains no {METADATA_FILE} of a model",
             where=str(source),
             fix="name the C file in the folder that `microtir compile -o` wrote",
         ) from None

@@ -21,7 +21,7 @@ def studio(
         str | None,
         typer.Argument(
             metavar="[MODEL]",
-            help="A model that the page opens at the start; without one it waits for a file.",
+            help="A model that the page opens first. Without a model, the page asks for a file.",
             show_default=False,
         ),
     ] = None,
@@ -32,18 +32,18 @@ def studio(
             metavar="N",
             min=0,
             max=65535,
-            help="Port of 127.0.0.1; 0 takes any free port.",
+            help="Port on 127.0.0.1. 0 selects any free port.",
         ),
     ] = 0,
     timeout: Annotated[
         float,
-        typer.Option("--timeout", metavar="SECONDS", min=1, help="Time limit of a plan."),
+        typer.Option("--timeout", metavar="SECONDS", min=1, help="Time limit for a plan."),
     ] = 600.0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Prints the address, and opens nothing.")
+        bool, typer.Option("--no-browser", help="Prints the address, and does not open a browser.")
     ] = False,
 ) -> ExitCode:
-    """Opens a page that shows boards, memory, layers, C and trade-offs of a model side by side.
+    """Opens a web page that shows boards, memory, layers, C and trade-offs of a model side by side.
 
     The page is served only to this machine, at an address with a token. Ctrl-C ends it.
     """
@@ -84,7 +84,7 @@ def _check_packages() -> None:
         import uvicorn  # noqa: F401
     except ImportError:
         raise ToolError(
-            "the page is served with the packages starlette and uvicorn, which are not installed",
+            "the studio needs the packages starlette and uvicorn, which are not installed",
             where="microtir studio",
             fix=install_extra("studio"),
         ) from None

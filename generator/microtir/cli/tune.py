@@ -35,29 +35,30 @@ def tune(
         Path,
         typer.Option(
             "--records", "-o", metavar="FILE",
-            help="File of the records. Its entries are not measured again.",
-            show_default=False,
+            help="File of the records. Records in the file are not measured again.",
+            show_default=False
         ),
     ],
     jobs: Annotated[
         int,
-        typer.Option("--jobs", metavar="N", min=1, help="Number of programs to build and run "
-                                                        "in parallel."),
+        typer.Option(
+            "--jobs", metavar="N", min=1, help="Number of programs to build and run in parallel."
+        ),
     ] = max(os.cpu_count() or 1, 1),
     scheduler: Annotated[
         str | None,
         typer.Option(
             "--scheduler", metavar="ADDRESS",
-            help="Address of the scheduler of a Dask cluster, which then does the work.",
+            help="Address of the scheduler of a Dask cluster. The cluster then does the work."
         ),
     ] = None,
     timeout: Timeout = 300.0,
 ) -> ExitCode:  # fmt: skip
     """Measures every kernel that could compute a layer, on an emulated board.
 
-    It writes a file for --tuning-records. With it, plans use measured instructions, or cycles
-    estimated from them. The file is written after every program, so an interrupted run
-    continues where it stopped.
+    It writes a file for --tuning-records. With this file, plans use measured instructions, or
+    cycles estimated from them. The file is written after every program, so an interrupted run
+    can continue where it stopped.
     """
     from microtir.plan.measured import Measured
     from microtir.search import tune as search
@@ -107,7 +108,7 @@ def _executor(jobs: int, scheduler: str | None, rounds: int) -> AbstractContextM
         raise ToolError(
             "Dask is not installed",
             where="--scheduler",
-            fix=f"{install_extra('dask')}, or leave --scheduler out to use this machine",
+            fix=f"{install_extra('dask')}, or leave out --scheduler to use this machine",
         ) from None
     try:
         client = Client(scheduler, timeout="20s")

@@ -8,6 +8,6 @@ import typer
 
 ModelFormat = Annotated[
     str,
-    typer.Option("--model-format", metavar="tflite", help="Like tvmc: the format of the model."),
+    typer.Option("--model-format", metavar="tflite", help="The format of the model, as for tvmc."),
 ]
 TFLITE = "tflite"

@@ -91,7 +91,7 @@ def _how_near(tolerance: Tolerance) -> str:
 
     if isinstance(tolerance, RelativeTolerance):
         return f"within {tolerance.rtol:g} of the sample's largest"
-    return f"as near to the exact value as float32 sums of {cell(tolerance.terms)} terms are"
+    return f"within the error of a float32 sum of {cell(tolerance.terms)} terms"
 
 
 def _reference_error(comparison: Comparison, tolerance: Tolerance, numerics: Numerics) -> str:
@@ -163,13 +163,13 @@ def _print_layers(verdict: Verification) -> None:
     elif not verdict.is_here:
         write(
             "layers: all equal to microtir's numpy reference on this machine; compare with\n"
-            "`microtir verify` without --board: if that is equal, it is the compiler, the kernels\n"
-            f"or the emulator of {verdict.board}"
+            "`microtir verify` without --board: if that is equal, the cause is the compiler, the\n"
+            f"kernels or the emulator of {verdict.board}"
         )
     else:
         write("layers: all equal to microtir's numpy reference")
         if not verdict.within_one_step:
-            write("the reference outputs are of another model, other numerics, or other inputs")
+            write("the reference outputs belong to another model, other numerics, or other inputs")
 
 
 def _layer_text(layer: WrongLayer) -> str:

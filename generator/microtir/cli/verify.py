@@ -34,7 +34,7 @@ _STEPS = 8  # of a sample that is a sequence
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of random inputs.")]
 Sanitize = Annotated[
     bool,
-    typer.Option("--sanitize", help="Runs the C under address and undefined-behaviour sanitizers."),
+    typer.Option("--sanitize", help="Runs the C with address and undefined-behaviour sanitizers."),
 ]
 
 
@@ -44,8 +44,8 @@ Golden = Annotated[
         "--golden",
         metavar="FILE.npz",
         help="Reference outputs, as arrays `inputs` and `outputs`, or `inputs.NAME` and "
-        "`outputs.NAME`. The first axis counts samples, the second one steps if the model has a "
-        "state.",
+        "`outputs.NAME`. The first axis counts samples. If the model has a state, the second axis "
+        "counts steps.",
     ),
 ]
 Count = Annotated[
@@ -63,7 +63,7 @@ Steps = Annotated[
         "--steps",
         metavar="N",
         min=1,
-        help="Number of steps of each random sample, for a model with a state.",
+        help="Number of time steps of each random sample, for a model with a state.",
     ),
 ]
 OracleTimeout = Annotated[
@@ -73,7 +73,7 @@ OracleTimeout = Annotated[
         metavar="SECONDS",
         min=0.1,
         rich_help_panel=RUN_PANEL,
-        help="Time limit of a third-party oracle for each sample. Default: 60.",
+        help="Time limit for each sample of a third-party oracle. Default: 60.",
     ),
 ]
 OracleName = Annotated[
@@ -81,8 +81,8 @@ OracleName = Annotated[
     typer.Option(
         "--oracle",
         metavar="|".join(_ORACLES),
-        help="Computes reference outputs if --golden is missing: microtir in numpy "
-        "(reference, the default), tflite-micro, LiteRT's reference kernels or onnxruntime.",
+        help="Computes the reference outputs if --golden is missing. reference (the default) is "
+        "microtir in numpy, tflm is tflite-micro, litert is LiteRT's reference kernels.",
     ),
 ]
 Rtol = Annotated[
@@ -91,8 +91,8 @@ Rtol = Annotated[
         "--rtol",
         metavar="R",
         rich_help_panel=RUN_PANEL,
-        help="Allows floats to differ by R times the largest reference output of the sample. "
-        "Integers must be equal. Default: a bound of the rounding errors of float32.",
+        help="Allows a float to differ by R times the largest reference output of its sample. "
+        "Integers must be equal. Default: a bound on the rounding errors of float32.",
     ),
 ]
 Exact = Annotated[
@@ -100,7 +100,7 @@ Exact = Annotated[
     typer.Option(
         "--exact",
         rich_help_panel=RUN_PANEL,
-        help="Also ends with status 1 if integers differ by one step because the reference rounds "
+        help="Ends with status 1 also if integers differ by one step because the reference rounds "
         "differently.",
     ),
 ]
@@ -109,13 +109,13 @@ EveryLayer = Annotated[
     typer.Option(
         "--every-layer",
         rich_help_panel=RUN_PANEL,
-        help="Compares all layers of all samples. Without it, layers are compared only for samples "
-        "that differ.",
+        help="Compares every layer for every sample. By default, layers are compared only for "
+        "samples whose outputs differ.",
     ),
 ]
 JsonFile = Annotated[
     Path | None,
-    typer.Option("--json", metavar="FILE", help="Writes the verdict as JSON. - is stdout."),
+    typer.Option("--json", metavar="FILE", help="Writes the verdict as JSON (- for stdout)."),
 ]
 
 
@@ -137,10 +137,10 @@ def verify(
     port: board_options.Port = None,
     timeout: board_options.Timeout = 300.0,
 ) -> ExitCode:
-    """Runs the C of a model and compares every output with a reference.
+    """Runs a model's C code and compares every output with a reference.
 
-    The C runs on this machine or on a board. Exit status 1 means that an output differs by more
-    than a known rounding of the reference.
+    The C code runs on this machine or on a board. Exit status 1 means that an output differs by
+    more than a known rounding of the reference.
     """
     source = _Source.of(model, golden, samples, oracle, seed, steps, oracle_timeout)
     _check_rtol(rtol)
@@ -250,7 +250,7 @@ class _Source:
         if seconds is not None and chosen is Oracle.REFERENCE:
             raise UsageError(
                 "--oracle-timeout is for third-party oracles", where="microtir verify",
-                legal="--oracle tflm, litert or onnxruntime", fix="leave it out",
+                legal="--oracle tflm, litert or onnxruntime", fix="leave it out"
             )  # fmt: skip
         if golden is None and samples is None and oracle is None and steps is None:
             golden = golden_path(model)  # an example brings its own
@@ -302,11 +302,11 @@ class _Source:
         if config.pass_config.more_outputs and (self.golden or is_foreign):
             what = "has no values of tensors inside the model"
         elif (config.prepend or config.append) and (self.golden or is_foreign):
-            what = "knows the model without its processing steps"
+            what = "does not include the steps of --prepend and --append"
         elif config.stateful and is_foreign:
             what = "runs the model on whole sequences, and not step by step"
         elif config.states and not hands_on_outputs(self.oracle):
-            what = "passes no output to the next run"
+            what = "does not pass outputs to the next run"
         if what:
             raise UsageError(
                 f"{self.text} {what}",
@@ -355,8 +355,8 @@ def _check_can_run(oracle: Oracle, model: str) -> None:
     # A file of one signature has one program, which every interpreter runs.
     if said.signature is not None and len(frontend.signatures(path)) > 1:
         raise UsageError(
-            f"the oracle '{oracle.value}' runs the first program of a file, and not that of the"
-            f" signature '{said.signature}'",
+            f"the oracle '{oracle.value}' can run only the first program of a file, and not the "
+            f"signature '{said.signature}'",
             where="--oracle",
             fix=f"compare with the reference: --oracle {_REFERENCE}",
         )
@@ -376,7 +376,7 @@ def made_up_steps(
         raise UsageError(
             f"'{model.name}' has no state",
             where=f"{where} --steps",
-            fix="leave it out: each sample is one run",
+            fix="leave out --steps, because each sample is one run",
         )
     return None
 

@@ -32,8 +32,8 @@ MaxLoss = Annotated[
     typer.Option(
         "--max-loss",
         metavar="P%",
-        help="Chooses the width of each layer: the best program within the budgets whose accuracy "
-        "falls by at most this share. Without labels it limits the power of the output error.",
+        help="Chooses the width of each layer, for the best program within the budgets. The "
+        "accuracy falls by at most P. Without --labels, P limits the power of the output error.",
     ),
 ]
 
@@ -121,8 +121,8 @@ def print_search(search: WidthSearch) -> None:
     how = "all" if search.is_exhaustive else "by sensitivity, then layer by layer"
     points = shown_points(search)
     write(
-        f"\nfrontier of {len(search.points)} combinations ({how}), {samples} samples:"
-        " programs that no other one beats in flash, work and loss"
+        f"\nfrontier of {len(search.points)} combinations ({how}), {samples} samples: programs "
+        "that no other program beats in flash, work and loss"
     )
     columns = ("loss", "SQNR dB", "weights", "flash", "RAM", "work")
     write_table(
@@ -139,8 +139,8 @@ def print_search(search: WidthSearch) -> None:
     )  # fmt: skip
     rest = len(set(search.frontier) - set(points))
     if rest:
-        write(f"{rest} others are on the frontier: --json FILE has all")
-    write("flash, RAM and work (instructions or cycles) are estimates of planning")
+        write(f"{rest} other programs are on the frontier; --json FILE lists all")
+    write("flash, RAM and work (instructions or cycles) are estimates")
     write(f"widths are those of the layers in the order above; {_LEGEND}")
     if kind == "accuracy" and search.limits.max_loss < 1 / samples:
         write(f"one of {samples} samples is {1 / samples:.1%}: the limit allows no loss")

@@ -54,7 +54,7 @@ def _executor(values: Mapping[Option, object], name: Any, base: CompilationConfi
                 f"{section.label} '{next(iter(options))}' is given, but the executor is "
                 f"'{plain.name}'",
                 where=f"executor.{next(iter(options))}",
-                fix=f"choose executor '{kind}', or leave the option out",
+                fix=f"choose executor '{kind}', or leave out the option",
             )
         if options:
             plain = plain.with_options(options)
@@ -84,7 +84,7 @@ def _pools(
     for name, value in properties.items():
         if not pools:
             raise ConfigError(
-                f"{kind.section.label} '{name}' is given, but no pool is declared",
+                f"{kind.section.label} '{name}' is given, but the configuration declares no pool",
                 where=find(kind.section, name).path,
                 fix="leave it out",
             )

@@ -166,11 +166,12 @@ class CompilationConfig(ConfigFields):
             return
         interface = "interface-api 'packed'" if packed else "'system-lib' = True"
         raise ConfigError(
-            f"pass_config option 'memory.use_workspace_io' is True, which contradicts {interface}: "
-            "the caller of a packed function chooses the addresses of tensors",
+            "pass_config option 'memory.use_workspace_io' is True, which contradicts "
+            f"{interface}, because the caller of a packed function chooses the addresses of "
+            "tensors",
             where="pass_config.memory.use_workspace_io",
-            legal="True with interface-api 'c' and without system-lib",
-            fix="leave one of them out",
+            legal="True only with interface-api 'c' and without system-lib",
+            fix="leave out one of the two options",
         )
 
     def _check_compatibility(self) -> None:
@@ -179,7 +180,7 @@ class CompilationConfig(ConfigFields):
         conflict, fix = "", ""
         if self.is_graph() and self.declares_workspace():
             conflict = f"a declared workspace pool with executor '{self.executor.name}'"
-            fix = "leave the pool out: TVMGraphExecutor_Create() asks the application for memory"
+            fix = "leave out the pool: TVMGraphExecutor_Create() asks the application for memory"
         elif not self.is_graph() and not self.should_link_params():
             conflict = "'link-params' = False with executor 'aot'"
             fix = Fix("use link-params True", "use --executor-aot-link-params 1")
@@ -187,18 +188,18 @@ class CompilationConfig(ConfigFields):
             self.declares_workspace()
         ):
             conflict = "a declared workspace pool with interface-api 'packed'"
-            fix = "leave the pool out: a packed function has no argument for it"
+            fix = "leave out the pool, because a packed function has no argument for a pool"
         elif self.pass_config.use_workspace_io and not self.declares_workspace():
             conflict = "memory.use_workspace_io without a declared workspace pool"
-            declare = "declare a pool, which microTVM's functions for it take:"
+            declare = "declare a pool for microTVM's functions:"
             fix = Fix(f"{declare} workspace_pools='sram'", f"{declare} --workspace-pools sram")
             if self.is_graph():
-                fix = "leave it out: the graph executor has memory of its own for tensors"
+                fix = "leave it out: the graph executor has separate memory for tensors"
         if conflict:
             raise ConfigError(
                 f"option 'compatibility' is '{self.compatibility}', which contradicts {conflict}",
                 where="compatibility",
-                legal="microtvm with executor 'aot' and linked weights, or executor 'graph'",
+                legal="microtvm with executor 'aot' and linked weights, or with executor 'graph'",
                 fix=fix,
             )
 
@@ -207,11 +208,11 @@ class CompilationConfig(ConfigFields):
         if self.measure is not enums.Measure.CYCLES or not target.has(Feature.BIT64):
             return
         raise ConfigError(
-            f"option 'measure' is 'cycles', but cycles of '{target}' cannot be estimated: "
-            "CPUs with 64 bits start several instructions at a time",
+            f"option 'measure' is 'cycles', but cycles of '{target}' cannot be estimated, because "
+            "64-bit CPUs start several instructions at the same time",
             where="measure",
-            legal="cycles for microcontrollers, instructions for every target",
-            fix="leave it out, or name a microcontroller as target: 'c -mcpu=cortex-m4'",
+            legal="cycles only for microcontrollers; instructions for every target",
+            fix="leave out measure, or name a microcontroller, such as 'c -mcpu=cortex-m4'",
         )
 
     def _check_steps(self) -> None:
@@ -220,31 +221,30 @@ class CompilationConfig(ConfigFields):
         if self.entry_calling_convention() is not enums.CallingConvention.PACKED:
             return
         raise ConfigError(
-            "aot executor option 'steps' is True, which contradicts interface-api 'packed': "
-            "a packed call runs the whole model",
+            "aot executor option 'steps' is True, which contradicts interface-api 'packed', "
+            "because a packed call runs the whole model",
             where="executor.steps",
-            legal="True with interface-api 'c'",
-            fix="leave one of them out",
+            legal="True only with interface-api 'c'",
+            fix="leave out one of the two options",
         )
 
     def _check_stream(self) -> None:
         if self.stream_hop > 1 and not self.stream_axis:
             raise ConfigError(
-                f"option 'stream_hop' is {self.stream_hop}, but 'stream_axis' "
-                "is left out: without it a run takes whole inputs instead of frames",
+                f"option 'stream_hop' is {self.stream_hop}, but 'stream_axis' is missing, so that "
+                "a run takes whole inputs instead of frames",
                 where="stream_hop",
-                legal="1, or a number of frames with stream_axis",
-                fix="name the axis of time as well, or leave stream_hop out",
+                legal="1, or a larger number of frames together with stream_axis",
+                fix="set stream_axis to the time axis, or leave out stream_hop",
             )
         if not (self.stateful and self.stream_axis):
             return
         raise ConfigError(
-            f"option 'stream_axis' is '{self.stream_axis}', which contradicts "
-            "'stateful' = True: a run takes either a step of a whole sequence, or the newest "
-            "frames of a window",
+            f"option 'stream_axis' is '{self.stream_axis}', which contradicts 'stateful' = True. "
+            "A run takes either one step of a sequence, or the newest frames of a window",
             where="stream_axis",
-            legal="an axis without stateful",
-            fix="leave one of them out",
+            legal="an axis, if stateful is False",
+            fix="leave out one of the two options",
         )
 
     @staticmethod
@@ -363,7 +363,7 @@ def resolve_host(targets: tuple[Target, ...], asked: TargetLike | None) -> Targe
         ) from None
     if host.host is not None:
         raise ConfigError(
-            f"option 'target_host' is '{host}', which has a host of its own",
+            f"option 'target_host' is '{host}', which names another host",
             where="target_host",
             fix=f"use '{host.without_host()}'",
         )
@@ -372,7 +372,7 @@ def resolve_host(targets: tuple[Target, ...], asked: TargetLike | None) -> Targe
             raise ConfigError(
                 f"option 'target_host' is '{host}', but a target names the host '{other}'",
                 where="target_host",
-                fix="name the host once",
+                fix="name the host only once",
             )
     return host
 
@@ -380,7 +380,7 @@ def resolve_host(targets: tuple[Target, ...], asked: TargetLike | None) -> Targe
 def _checked_targets(value: object) -> tuple[Target, ...]:
     targets = targets_from(value, "targets")
     if not targets:
-        raise ConfigError("option 'targets' is empty", where="targets", legal="one or more")
+        raise ConfigError("option 'targets' is empty", where="targets", legal="one or more targets")
     kinds = [target.kind for target in targets]
     for kind in kinds:
         if kinds.count(kind) > 1:
@@ -388,7 +388,7 @@ def _checked_targets(value: object) -> tuple[Target, ...]:
                 f"option 'targets' has several targets of kind '{kind}'",
                 where="targets",
                 legal="one target of each kind",
-                fix="build once for each of them",
+                fix="build the model separately for each target",
             )
     return targets
 
@@ -398,10 +398,10 @@ def _workspace_pools(value: object, targets: tuple[Target, ...]) -> tuple[PoolIn
     check_pools(pools, targets, WorkspacePoolInfo.field)
     if not pools:
         raise ConfigError(
-            "option 'workspace_pools' has 0 pools; there is no memory to use",
+            "option 'workspace_pools' has 0 pools, so that there is no memory to use",
             where="workspace_pools",
             legal="one or more pools",
-            fix="declare one pool, or leave the field out",
+            fix="declare a pool, or leave out the field",
         )
     return pools
 

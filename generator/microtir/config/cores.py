@@ -102,10 +102,10 @@ def core_of(request: Request) -> Core:
             raise _unknown("march", request.march, ARCHITECTURE_NAMES, MORE_ARCHITECTURES)
         if request.mcpu is not None:
             raise ConfigError(
-                f"target option 'march' is '{request.march}', but {core.name} "
-                f"is {core.march or 'of no named architecture'}",
+                f"target option 'march' is '{request.march}', but the architecture of {core.name} "
+                f"is {core.march or 'not one that -march names'}",
                 where="target.march",
-                fix="leave -march out: it follows from -mcpu",
+                fix="leave out -march, which follows from -mcpu",
             )
         core = known
     if request.keys is not None:
@@ -148,10 +148,10 @@ def features_of(request: Request, core: Core) -> frozenset[Feature]:
 def _check_extensions(march: str) -> None:
     for name in unknown_extensions(march):
         raise ConfigError(
-            f"target option 'march' is '{march}': no extension '{name}' is known",
+            f"target option 'march' is '{march}', which contains the unknown extension '{name}'",
             where="target.march",
-            legal="ratified extensions, and those of vendors whose cores GCC or LLVM knows",
-            fix=f"leave _{name} out: no kernel uses it; pass it to the C compiler yourself",
+            legal="ratified extensions, and vendor extensions that GCC or LLVM supports",
+            fix=f"leave out _{name}, which no kernel uses. Pass it directly to the C compiler",
         )
 
 
@@ -169,7 +169,7 @@ def _unknown(option: str, name: str, names: Sequence[str], more: str) -> ConfigE
         f"{what}: {hint}" if hint else what,
         where=f"target.{option}",
         legal=", ".join([*names, more] if more else names),
-        fix="leave it out for portable code",
+        fix="leave out the option for portable code",
     )
 
 
@@ -189,7 +189,7 @@ def _check_keys(keys: tuple[str, ...], core: Core) -> None:
             f"target option 'keys' is '{','.join(keys)}', but {core.name} has "
             f"'{','.join(expected)}'",
             where="target.keys",
-            fix="leave -keys out: they follow from the CPU",
+            fix="leave out -keys, which follows from the CPU",
         )
 
 

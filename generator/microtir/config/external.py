@@ -43,7 +43,7 @@ class External:
         if self.operators == ():
             raise _problem(str(self), "names no operator that the library computes")
         if self.operators is not None and self.everything:
-            raise _problem(str(self), "names single operators and also all of them")
+            raise _problem(str(self), "names single operators and also 'all'")
 
     def __str__(self) -> str:
         """Return the text that the command line takes."""

@@ -14,7 +14,7 @@ def check_fault_checks(config: ConfigFields) -> None:
     Raises:
         ConfigError: names what contradicts the option, and why.
     """
-    legal = "with executor 'aot', interface-api 'c'"
+    legal = "only with executor 'aot', interface-api 'c'"
     if config.fault_checks is not FaultChecks.NONE:
         said = f"start, layers {legal} and linked weights"
         contradictions = [*_of_runs(config), *_of_weights(config)]
@@ -27,10 +27,10 @@ def _refuse(name: str, value: str, contradictions: list[tuple[str, str, bool]], 
     for text, reason, is_set in contradictions:
         if is_set:
             raise ConfigError(
-                f"option '{name}' is {value}, which contradicts {text}: {reason}",
+                f"option '{name}' is {value}, which contradicts {text}, because {reason}",
                 where=name,
                 legal=legal,
-                fix="leave one of them out",
+                fix="leave out one of the two options",
             )
 
 

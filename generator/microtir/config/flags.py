@@ -50,7 +50,7 @@ def _all_flags() -> tuple[Flag, ...]:
         Flag(
             "--config",
             "FILE.json|NAME",
-            "Reads a configuration, or takes that of a part by its name; other flags change it.",
+            "Reads a configuration file, or uses that of a named part. Other flags override it.",
         ),
         *(
             _flag_of(option)
@@ -157,7 +157,7 @@ def _values(flag: Flag, value: object) -> tuple[object, ...]:
         raise ConfigError(
             f"the flag '{flag.name}' is given {len(values)} times",
             where=flag.name,
-            fix="give it once",
+            fix="give the flag only once",
         )
     return values
 

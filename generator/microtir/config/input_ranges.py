@@ -24,10 +24,10 @@ def input_ranges_problem(text: str) -> str:
     for part in text.split(",") if text else ():
         match = _RANGE.fullmatch(part.strip())
         if match is None:
-            return f"has '{part.strip()}' in it, which is not a range"
+            return f"contains '{part.strip()}', which is not a range"
         low, high = int(match["low"]), int(match["high"])
         if not _LEAST <= low <= high <= _MOST:
-            return f"has {low}..{high} in it, which is not within int8"
+            return f"contains {low}..{high}, which is not within the range of int8"
         if (match["name"] or "") in seen:
             return f"has two ranges for '{match['name']}'" if match["name"] else "has two ranges"
         seen.add(match["name"] or "")

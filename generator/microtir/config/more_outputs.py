@@ -7,9 +7,9 @@ def more_outputs_problem(text: str) -> str:
     """Return what is wrong with a list of names, or an empty text."""
     names = [part.strip() for part in text.split(",")] if text else []
     if "" in names:
-        return "has an empty name in it"
+        return "contains an empty name"
     repeated = [name for name in names if names.count(name) > 1]
-    return f"has '{repeated[0]}' in it twice" if repeated else ""
+    return f"contains '{repeated[0]}' twice" if repeated else ""
 
 
 def more_outputs(text: str) -> tuple[str, ...]:

@@ -114,7 +114,8 @@ class Option:
         instead = self.pending.get(value, "") or self.pending.get(None, "")
         if instead:
             raise ConfigError(
-                f"{self.section.label} '{self.name}' is {shown(value)}, which is not built yet",
+                f"{self.section.label} '{self.name}' is {shown(value)}, which microtir does not "
+                "support yet",
                 where=self.path,
                 legal=self.legal(),
                 fix=instead,

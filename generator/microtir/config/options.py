@@ -33,7 +33,7 @@ _BYTES = Integer(1, pool_options.MAX_BYTES)
 DEFAULT_TARGET = "c -mcpu=cortex-m4"
 """Target of a command line that names neither a target nor a board."""
 
-_NATURAL = "the strictest of targets and host: AVR 1, MVE and 64-bit CPUs 8, others 4"
+_NATURAL = "1 for AVR, 8 for MVE and 64-bit CPUs, otherwise 4; the largest counts"
 _MODULE_NAME = Word(
     "a C identifier of at most 48 characters without leading or double underscores; not a "
     "keyword, macro or standard header",
@@ -45,12 +45,11 @@ _CONFIG = (
         Section.CONFIG,
         "targets",
         Structure(
-            "tuple of Target",
-            "at least one Target or target string, no kind twice",
+            "tuple of Target", "one or more targets or target strings, at most one of each kind"
         ),
         None,
-        "Describes the processors; the CPU decides which kernels are candidates.",
-        derived=f"required; on the command line the board's, else {DEFAULT_TARGET}",
+        "Names the target processors. The CPU decides which kernels can be used.",
+        derived=f"required; on the command line that of --board, or else {DEFAULT_TARGET}",
         spelling="--target",
     ),
     Option(
@@ -61,8 +60,8 @@ _CONFIG = (
             "a Target or target string that names no host",
         ),
         None,
-        "Names the processor that runs the entry function, which is portable C. It matters only "
-        "if an alignment depends on the processors.",
+        "Names the processor that runs the entry function, which is portable C. The host changes "
+        "only the alignment of buffers, and only if the processors need different ones.",
         derived="the host of a target; if no target names a host, the first target that can be a "
         "host, or c",
     ),
@@ -81,7 +80,7 @@ _CONFIG = (
         "runtime",
         Choice(enums.RuntimeKind),
         "crt",
-        "Chooses the C runtime that the generated code belongs to.",
+        "Chooses the C runtime library of the generated code.",
     ),
     Option(
         Section.CONFIG,
@@ -91,9 +90,9 @@ _CONFIG = (
             "one or more pools, for targets of this configuration",
         ),
         None,
-        "Declares the memories that hold activations. The application passes each to the run "
-        "function, as the parameter with the pool's name. If no speeds are stated, the first "
-        "pool counts as the fastest.",
+        "Declares the memories that hold activations. The run function has a parameter with the "
+        "name of each pool, to which the application passes the memory. If no speeds are stated, "
+        "the first pool is taken as the fastest.",
         derived="one pool 'workspace' without a limit",
     ),
     Option(
@@ -104,17 +103,17 @@ _CONFIG = (
             "pools for targets of this configuration",
         ),
         None,
-        "Declares the memories that hold weights, each as const arrays in a section. If no speeds "
-        "are stated, the first pool counts as the fastest.",
-        derived="none: const arrays, which the linker places",
+        "Declares the memories that hold weights. The weights of each pool are const arrays in a "
+        "section. If no speeds are stated, the first pool is taken as the fastest.",
+        derived="none (the weights are const arrays, which the linker places)",
     ),
     Option(
         Section.CONFIG,
         "module_name",
         _MODULE_NAME,
         "",
-        "Names the generated files and starts every public C identifier.",
-        derived="the model file's name; default without one and with compatibility microtvm",
+        "Names the generated files. Every public C identifier begins with this name.",
+        derived="the model file's name; 'default' without a file or with compatibility microtvm",
     ),
     Option(
         Section.CONFIG,
@@ -131,20 +130,20 @@ _CONFIG = (
         "optimize",
         Choice(enums.Optimize),
         "balanced",
-        "Chooses what a plan minimises. speed: estimated instructions. flash: code and "
-        "weights. ram: the workspace; 1 % of it may cost 20 % of the instructions at most. "
-        "ram-least: the workspace, at any cost. balanced: all of them; 1 % of RAM and flash may "
-        "cost 3 % of the instructions at most.",
+        "Chooses what a plan minimises. speed: estimated instructions. flash: code and weights. "
+        "ram: the workspace; 1 % less may cost at most 20 % more instructions. ram-least: the "
+        "workspace, at any cost. balanced: all of these; 1 % less RAM or flash may cost at most 3 "
+        "% more instructions.",
     ),
     Option(
         Section.CONFIG,
         "measure",
         Choice(enums.Measure),
         "model",
-        "Chooses the cost by which kernels are compared. instructions: executed instructions, "
-        "which an emulator counts exactly. cycles: estimated cycles of a microcontroller. "
-        "model: cycles for a microcontroller with an FPU whose model mostly multiplies floats, "
-        "and instructions otherwise.",
+        "Chooses the cost that is used to compare kernels. instructions: executed instructions, "
+        "which an emulator counts exactly. cycles: estimated cycles of a microcontroller. model: "
+        "cycles for a microcontroller with an FPU whose model mostly multiplies floats, and "
+        "instructions otherwise.",
     ),
     Option(
         Section.CONFIG,
@@ -159,8 +158,8 @@ _CONFIG = (
         "annotations",
         Choice(enums.Annotations),
         "none",
-        "Writes what was proven of functions and loops as comments of the C, which compilers "
-        "ignore. acsl: contracts, loop invariants and variants for Frama-C.",
+        "Writes the proven facts about functions and loops as comments into the C code. acsl: "
+        "contracts, loop invariants and loop variants in the language of Frama-C.",
     ),
     Option(
         Section.CONFIG,
@@ -168,37 +167,39 @@ _CONFIG = (
         Flag(),
         False,
         "Refuses a model if the number of instructions of a layer may depend on data. The message "
-        "names the layers and the causes. On a CPU without instructions that choose, such as a "
-        "Cortex-M0 or RV32, the C has clamps and choices by masks, without branches.",
+        "names the layers and the causes. On a CPU without conditional-select instructions, such "
+        "as a Cortex-M0 or RV32, the C code selects values with masks instead of branches.",
     ),
     Option(
         Section.CONFIG,
         "fault_checks",
         Choice(enums.FaultChecks),
         "none",
-        "Notices memory that was damaged, by CRC-32. start: a function compares the weights when "
-        "the application calls it, and a run refuses a state that changed between runs. layers: "
-        "a run also compares the weights of each layer before it computes the layer.",
+        "Detects damaged memory with CRC-32 checksums. start: the C code has a function that "
+        "checks the weights when the application calls it. Each run also refuses a state that "
+        "changed since the last run. layers: in addition, a run checks the weights of each layer "
+        "before it computes the layer.",
     ),
     Option(
         Section.CONFIG,
         "canaries",
         Flag(),
         False,
-        "Notices writes beyond the ends of a workspace. A run sets words at both ends, compares "
-        "them after each layer, and returns an error if one has changed.",
+        "Detects writes beyond the ends of a workspace. A run writes known words at both ends and "
+        "checks them after each layer. It returns an error if a word has changed.",
     ),
     Option(
         Section.CONFIG,
         "external",
         Structure(
             "tuple of External",
-            "LIBRARY=FOLDER for the layers where it is estimated cheaper, LIBRARY=FOLDER,all, or "
-            "LIBRARY=FOLDER,0,3 for operators by position; libraries: cmsis-nn",
+            "LIBRARY=FOLDER for the layers where the library is estimated to be cheaper. "
+            "LIBRARY=FOLDER,all for all layers that it can compute. LIBRARY=FOLDER,0,3 for the "
+            "operators at these positions. Libraries: cmsis-nn",
         ),
         None,
-        "Lets a third-party library compute layers: the sources that it needs are copied "
-        "from the folder to the generated ones.",
+        "Lets a third-party library compute layers. The necessary source files are copied from "
+        "the folder to the generated files.",
         derived="none",
     ),
     Option(
@@ -209,8 +210,8 @@ _CONFIG = (
             lambda text: "is not a name of a file" if "\n" in text else "",
         ),
         "",
-        "Ranks kernels by measured costs if the records contain the operator, instead of by "
-        "estimates.",
+        "Compares kernels by measured costs instead of estimates, for every operator that the "
+        "records contain.",
         derived="none",
     ),
     Option(
@@ -218,56 +219,56 @@ _CONFIG = (
         "stateful",
         Flag(),
         False,
-        "Computes one time step of a recurrent model in each run. The time axis of its input is "
-        "1, states stay from run to run, and a run gives the outputs of the whole sequence at "
-        "that step.",
+        "Computes one time step of a recurrent model in each run. The time axis of the input has "
+        "length 1, and states are kept between runs. The outputs equal those of the whole "
+        "sequence at that step.",
     ),
     Option(
         Section.CONFIG,
         "states",
         Word(
-            "INPUT=OUTPUT, with commas between several; a * on both sides stands for the same text",
+            "a comma-separated list of INPUT=OUTPUT; a * on both sides stands for the same text",
             states_problem,
         ),
         "",
-        "Keeps inputs from run to run. The first run begins with zeros, each later run with the "
-        "output of the run before. Callers pass neither.",
+        "Makes pairs of inputs and outputs a state. The first run reads zeros as the input, each "
+        "later run reads the output of the previous run. Callers pass neither of them.",
         derived="none",
     ),
     Option(
         Section.CONFIG,
         "stream_axis",
         Word(
-            "an axis from 0 to 9, after the name of an input where there are several: 1, mfcc=1",
+            "an axis from 0 to 9, such as 1. For several inputs: NAME=AXIS, such as mfcc=1",
             stream_axis_problem,
         ),
         "",
-        "Streams a model of a window of frames along an axis of its input. A run takes the "
-        "newest frames and gives the outputs of the window that ends with them.",
-        derived="none: a run takes whole inputs",
+        "Streams a model whose input is a window of frames along this axis. Each run takes only "
+        "the newest frames, and computes the outputs of the window that ends with them.",
+        derived="none (each run takes whole inputs)",
     ),
     Option(
         Section.CONFIG,
         "stream_hop",
         Integer(1, 1 << 16),
         1,
-        "Sets the number of frames that a run of a streamed model takes. If the rows of a layer "
-        "are several frames apart, use a multiple of that distance: then the layer needs one ring "
-        "instead of one for each phase.",
+        "Sets the number of new frames in each run of a streamed model. If the rows of a layer "
+        "are several frames apart, use a multiple of that distance. The layer then needs only one "
+        "ring buffer.",
     ),
     Option(
         Section.CONFIG,
         "rename_input",
-        Word("NAME=NEW, with commas between several", renames_problem),
+        Word("a comma-separated list of NAME=NEW", renames_problem),
         "",
-        "Renames inputs; the new names are C identifiers. The former names stay valid in options "
-        "and as keys of samples.",
+        "Renames inputs. The new names must be C identifiers. The old names stay valid in options "
+        "and as names of arrays in sample files.",
         derived="the names in the model",
     ),
     Option(
         Section.CONFIG,
         "rename_output",
-        Word("NAME=NEW, with commas between several", renames_problem),
+        Word("a comma-separated list of NAME=NEW", renames_problem),
         "",
         "Renames outputs, as --rename-input does for inputs.",
         derived="the names in the model",
@@ -276,36 +277,33 @@ _CONFIG = (
         Section.CONFIG,
         "prepend",
         Word(
-            "steps with commas between, after INPUT= where there are several inputs, and ';' "
-            f"between these: uint8,minus:127.5,over:127.5; steps: {legal_steps(before=True)}",
+            "a comma-separated list of steps, for example uint8,minus:127.5,over:127.5. For "
+            f"several inputs: INPUT=STEPS;INPUT=STEPS. Steps: {legal_steps(before=True)}",
             prepend_problem,
         ),
         "",
-        "Adds pre-processing steps, from left to right: the C computes the model's input from "
-        "the sensor's values. The input then has the sensor's type and extents.",
-        derived="none: the model's own inputs",
+        "Adds pre-processing steps, which run from left to right. The C then computes the model's "
+        "input from the sensor's values. Its input has the sensor's type and shape.",
+        derived="none (the model's own inputs)",
     ),
     Option(
         Section.CONFIG,
         "append",
         Word(
-            "steps with commas between, after OUTPUT= where there are several outputs, and ';' "
-            f"between these: dequantize,softmax; steps: {legal_steps(before=False)}",
+            "a comma-separated list of steps, for example dequantize,softmax. For several "
+            f"outputs: OUTPUT=STEPS;OUTPUT=STEPS. Steps: {legal_steps(before=False)}",
             append_problem,
         ),
         "",
-        "Adds post-processing steps, from left to right: the C computes the application's values "
-        "from the model's output. The output then has the type and extents of the last "
-        "step.",
-        derived="none: the model's own outputs",
+        "Adds post-processing steps, which run from left to right. The C code then computes the "
+        "application's values from the model's output. The output of the C code has the type and "
+        "shape of the last step.",
+        derived="none (the model's own outputs)",
     ),
     Option(
         Section.CONFIG,
         "budget",
-        Structure(
-            "Budget",
-            "Budget(ram, flash, stack): bytes from 1, or None",
-        ),
+        Structure("Budget", "Budget(ram, flash, stack), each a number of bytes from 1, or None"),
         None,
         "Sets limits. The build is refused if figures that need no C compiler exceed them.",
         derived="no limits",
@@ -331,33 +329,33 @@ _AOT = (
         "interface-api",
         Choice(enums.InterfaceApi),
         "c",
-        "Chooses the interface of the entry function: c takes typed structs of inputs and outputs, "
-        "packed an array of tensors whose types it checks.",
+        "Chooses the interface of the entry function. c: it takes typed structs of inputs and "
+        "outputs. packed: it takes an array of tensors, and checks their types.",
     ),
     Option(
         Section.EXECUTOR_AOT,
         "unpacked-api",
         Flag(),
         None,
-        "Passes tensors to operators as plain C arguments; False passes checked tensors, and "
-        "registers the operators, too, where there is a system-lib.",
-        derived="True with interface-api 'c', where False is a contradiction; else False",
+        "True passes tensors to operators as plain C arguments. False passes tensors with checked "
+        "types; with system-lib the operators are then registered, too.",
+        derived="True with interface-api 'c' (which excludes False), otherwise False",
     ),
     Option(
         Section.EXECUTOR_AOT,
         "link-params",
         Flag(),
         True,
-        "Emits the weights as C arrays; False writes them to a file, which the application loads "
-        "and passes to the run function.",
+        "True writes the weights as C arrays. False writes them to a file, which the application "
+        "loads and passes to the run function.",
     ),
     Option(
         Section.EXECUTOR_AOT,
         "workspace-byte-alignment",
         _ALIGNMENT,
         None,
-        "Sets the least alignment, in bytes, of the workspace and of every buffer in it. "
-        "Elements of a buffer are aligned to their size in any case.",
+        "Sets the minimum alignment, in bytes, of the workspace and of every buffer in it. "
+        "Elements of a buffer are always aligned to their size.",
         derived=_NATURAL,
     ),
     Option(
@@ -365,8 +363,8 @@ _AOT = (
         "constant-byte-alignment",
         _ALIGNMENT,
         None,
-        "Sets the least alignment, in bytes, of every constant array; elements are aligned to "
-        "their size in any case.",
+        "Sets the minimum alignment, in bytes, of every constant array. Elements are always "
+        "aligned to their size.",
         derived=_NATURAL,
     ),
 )
@@ -377,16 +375,16 @@ _AOT_ROWS = (
         "row-fed-inputs",
         Flag(),
         False,
-        "Takes the rows of each input from a function of the application as they are needed, so "
-        "that no memory holds a whole input.",
+        "Calls a function of the application for each row of an input when the row is needed. No "
+        "memory then holds a whole input.",
     ),
     Option(
         Section.EXECUTOR_AOT,
         "row-drained-outputs",
         Flag(),
         False,
-        "Passes the rows of each output, as they are computed, to a function that the "
-        "application sets.",
+        "Calls a function of the application with each row of an output as soon as the row is "
+        "computed.",
     ),
 )
 
@@ -396,9 +394,9 @@ _AOT_STEPS = Option(
     "steps",
     Flag(),
     False,
-    "Adds a function that runs the model step by step, so that the application can do other "
-    "work in between. A step is an operator, or one iteration of a loop over rows. Macros give the "
-    "estimated instructions of each step.",
+    "Adds a function that runs the model step by step, so that the application can do other work "
+    "between steps. A step is an operator, or one iteration of a loop over rows. Macros in the "
+    "header state the estimated instructions of each step.",
 )
 
 _AOT_GUARD = Option(
@@ -406,9 +404,9 @@ _AOT_GUARD = Option(
     "guard-inputs",
     Flag(),
     False,
-    "Counts, in each run, the input elements outside of the calibrated range: "
-    "stored values at the ends of an integer type, and floats that the model's QUANTIZE clips. "
-    "The counts go into a struct of the caller.",
+    "Counts, in each run, the input elements outside of the calibrated range. These are stored "
+    "values at the ends of an integer type, and floats that the model's QUANTIZE clips. The "
+    "counts are written to a struct that the caller passes.",
     is_quiet=True,
 )
 
@@ -418,8 +416,8 @@ _AOT_BATCH = Option(
     "batch-count",
     Flag(),
     False,
-    "Passes each run the number of entries of the outermost dimension, from 1 to the number "
-    "that the model was read with. Only these entries are computed, one by one.",
+    "Adds a parameter to the run function: the number of batch entries to compute. It can be from "
+    "1 to the batch size that the model was read with. The entries are computed one by one.",
     is_quiet=True,
 )
 
@@ -431,8 +429,8 @@ def _graph_options(section: Section) -> tuple[Option, ...]:
             "link-params",
             Flag(),
             False,
-            "Emits the weights as C arrays; False writes them to a file, which the application "
-            "loads and passes to the run function.",
+            "True writes the weights as C arrays. False writes them to a file, which the "
+            "application loads and passes to the run function.",
         ),
     )
 
@@ -443,8 +441,8 @@ _CRT = (
         "system-lib",
         Flag(),
         False,
-        "Registers the entry function by name; with interface-api 'c' it goes through a "
-        "generated packed wrapper.",
+        "Registers the entry function by name. With interface-api 'c', a generated packed wrapper "
+        "is registered instead.",
     ),
 )
 
@@ -454,9 +452,9 @@ _BUDGET = (
         "ram",
         _BYTES,
         None,
-        "Selects the best plan whose workspace, with the state of the model, has at most this "
-        "many bytes. The build is refused if no plan does. Inputs and outputs outside of the "
-        "workspace, and the stack, do not count.",
+        "Selects the best plan whose workspace and states together take at most this many bytes. "
+        "The build is refused if no plan fits. The stack, and inputs and outputs outside of the "
+        "workspace, do not count.",
         derived="no limit",
     ),
     Option(
@@ -464,8 +462,8 @@ _BUDGET = (
         "flash",
         _BYTES,
         None,
-        "Selects the best plan whose weights and estimated code have at most this many bytes. "
-        "The build is refused if no plan does.",
+        "Selects the best plan whose weights and estimated code take at most this many bytes. The "
+        "build is refused if no plan fits.",
         derived="no limit",
     ),
     Option(
@@ -473,8 +471,8 @@ _BUDGET = (
         "stack",
         _BYTES,
         None,
-        "Selects the best plan whose stack in one run, as the header bounds it, has at most "
-        "this many bytes. The build is refused if no plan does.",
+        "Selects the best plan that needs at most this many bytes of stack in one run. The header "
+        "states that bound of the stack. The build is refused if no plan fits.",
         derived="no limit",
     ),
 )
@@ -486,33 +484,31 @@ _PASS = (
         "graph.block_activations",
         Choice(enums.BlockActivations),
         "model",
-        "Chooses the activations of MatMulNBits, whose weights have a scale for each block. "
-        "int8 rounds each row to 8 bits by its largest value while the model runs. float32 "
-        "rounds none. model rounds only in layers whose accuracy_level is 4.",
+        "Chooses the activations of the ONNX operator MatMulNBits, whose weights have a scale for "
+        "each block. int8: each row is rounded to 8 bits while the model runs, with a scale from "
+        "its largest value. float32: rows are not rounded. model: rows are rounded only in layers "
+        "whose accuracy_level is 4.",
         is_quiet=True,
     ),
     Option(
         Section.PASS,
         "graph.input_ranges",
         Word(
-            "LOW..HIGH for all int8 inputs, or NAME=LOW..HIGH for some, with commas between",
+            "LOW..HIGH for all int8 inputs, or a comma-separated list of NAME=LOW..HIGH",
             input_ranges_problem,
         ),
         "",
-        "Declares the range of stored values of inputs, which lets microtir prove more about "
-        "channels and sums. Other values then give wrong outputs, and their sums may overflow.",
+        "Declares the range of the stored values of inputs, so that microtir can prove more about "
+        "channels and sums. Other values give wrong outputs, and their sums may overflow.",
         derived="all of int8",
     ),
     Option(
         Section.PASS,
         "graph.more_outputs",
-        Word(
-            "names of tensors in the model file, with commas between",
-            more_outputs_problem,
-        ),
+        Word("a comma-separated list of names of tensors in the model file", more_outputs_problem),
         "",
-        "Adds tensors inside the model to its outputs, so that a run can end early or its values "
-        "can be looked at.",
+        "Adds inner tensors of the model to its outputs, so that their values can be inspected or "
+        "a run can end early.",
         derived="the model's outputs only",
     ),
     Option(
@@ -520,8 +516,8 @@ _PASS = (
         "tir.disable_unroll",
         Flag(),
         False,
-        "Unrolls no loop, not even one that a schedule marks for unrolling; contradicts an "
-        "unroll_max_extent.",
+        "True unrolls no loop, not even a loop that a schedule marks for unrolling. It cannot be "
+        "combined with tir.unroll_max_extent.",
     ),
     Option(
         Section.PASS,
@@ -535,9 +531,9 @@ _PASS = (
         "tir.float_functions",
         Choice(enums.FloatFunctions),
         "polynomials",
-        "Chooses how functions of floats such as exp, log, sin and pow are computed. polynomials: "
-        "few instructions, and the same bits everywhere. libm: calls of expf and the like of the "
-        "C library.",
+        "Chooses how float functions such as exp, log, sin and pow are computed. polynomials: few "
+        "instructions, and the same bits on every machine. libm: calls of the C library, such as "
+        "expf.",
         is_quiet=True,
     ),
     Option(
@@ -545,8 +541,8 @@ _PASS = (
         "tir.verify_each_pass",
         Flag(),
         False,
-        "Runs the verifier after every pass over the graph and every function, and names the "
-        "pass that broke a rule. Slow; for finding a faulty pass.",
+        "Runs the verifier after every pass, on the graph and on every function, and names the "
+        "pass that broke a rule. It is slow, and helps to find a faulty pass.",
     ),
     Option(
         Section.PASS,
@@ -554,8 +550,8 @@ _PASS = (
         Flag(),
         False,
         "Computes the graph and every function before and after each pass, and names the first "
-        "pass that changed a result. Functions run on rows that take at most a million steps. "
-        "Very slow.",
+        "pass that changed a result. Each function runs on as many rows as take at most a million "
+        "steps. It is very slow.",
     ),
     Option(
         Section.PASS,
@@ -563,44 +559,43 @@ _PASS = (
         Choice(enums.Placement),
         "greedy",
         "Chooses how buffers are placed in the workspace. greedy: the best of a few orders. "
-        "exact: all orders, or those within a fixed number of steps. optimal: the solver of "
-        "microtir[solver]. "
-        "guarded: no sharing, with gaps that sanitizers watch.",
+        "exact: all orders that a fixed number of steps allows. optimal: a solver, which the "
+        "extra microtir[solver] installs. guarded: buffers share no bytes, and sanitizers watch "
+        "the gaps between them.",
     ),
     Option(
         Section.PASS,
         "memory.recompute",
         Integer(0, 1000),
         0,
-        "Computes images in bands of columns where that takes less memory. Columns at the edges "
-        "of bands are computed twice, for at most this many percent more multiply-accumulates.",
+        "Computes images in bands of columns if that takes less memory. Columns at the edges of "
+        "bands are then computed twice. The value limits this extra work, in percent.",
     ),
     Option(
         Section.PASS,
         "memory.reorder",
         Flag(),
         True,
-        "Runs operators in another order than the model file if less memory is then in use at one "
-        "time.",
+        "True runs operators in another order than the model file if that reduces the peak memory.",
     ),
     Option(
         Section.PASS,
         "memory.use_workspace_io",
         Flag(),
         False,
-        "Places inputs and outputs of the model in the workspace, where a run overwrites inputs; "
-        "the header says where each of them lies.",
+        "Places the inputs and outputs of the model in the workspace, where a run overwrites the "
+        "inputs. The header states the place of each input and output.",
     ),
     *(
         Option(
             Section.PASS,
             f"memory.{kind}_pool",
             Word(
-                "a workspace pool that the application passes; empty for any of them",
+                "the name of a workspace pool that the application passes; empty for any such pool",
                 pool_name_problem,
             ),
             "",
-            f"Names the pool that {kind}s of the model lie in, with memory.use_workspace_io.",
+            f"Names the pool for the model's {kind}s. It needs memory.use_workspace_io.",
             derived="any",
         )
         for kind in ("input", "output")
@@ -610,24 +605,25 @@ _PASS = (
         "ethos_u.invoke",
         Choice(enums.EthosUInvoke),
         "ethosu_invoke_v3",
-        "Names the function of Arm's driver that runs the commands of an Ethos-U: drivers from "
-        "22.02 on have ethosu_invoke_v3, older ones ethosu_invoke or ethosu_invoke_v2.",
+        "Names the function of Arm's driver that runs the commands of an Ethos-U. Drivers from "
+        "22.02 on have ethosu_invoke_v3. Older drivers have ethosu_invoke or ethosu_invoke_v2.",
     ),
     Option(
         Section.PASS,
         "ethos_u.fast_scratch",
         Choice(enums.FastScratch),
         "workspace",
-        "Chooses where the fast scratch of an Ethos-U with a memory of its own lies: in the "
-        "workspace, or in the memory that the application gave to ethosu_init().",
+        "Chooses the place of the fast scratch, for an Ethos-U that has a separate memory for it. "
+        "workspace: in the workspace. driver: in the memory that the application passed to "
+        "ethosu_init().",
     ),
     *(
         Option(
             Section.PASS,
             f"ethos_u.{kind}_pool",
-            Word("a workspace pool; empty for any of them", pool_name_problem),
+            Word("the name of a workspace pool; empty for any pool", pool_name_problem),
             "",
-            f"Names the pool that the {kind.replace('_', ' ')} of an Ethos-U lies in.",
+            f"Names the workspace pool for the {kind.replace('_', ' ')} of an Ethos-U.",
             derived="any",
         )
         for kind in ("scratch", "fast_scratch")

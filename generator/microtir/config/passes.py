@@ -34,8 +34,8 @@ class PassConfig(OptionMap):
                 f"pass_config option 'tir.unroll_max_extent' is {values['tir.unroll_max_extent']}, "
                 "which contradicts 'tir.disable_unroll' = True",
                 where="pass_config.tir.unroll_max_extent",
-                legal="0 with tir.disable_unroll",
-                fix="leave one of them out",
+                legal="0, if tir.disable_unroll is True",
+                fix="leave out one of the two options",
             )
         store(self, section=Section.PASS, settings=tuple(values.values()))
 

@@ -20,26 +20,23 @@ _WORKSPACE = (
         "size_hint_bytes",
         _UNLIMITED,
         -1,
-        "Limits the pool to this many bytes; -1 is no limit.",
+        "Limits the pool to this many bytes; -1 means no limit.",
     ),
     Option(
         Section.WORKSPACE_POOL,
         "is_internal",
         Flag(),
         False,
-        "Makes the pool a section of arrays in the generated code. False leaves the pool to the "
-        "application, which passes a pointer to the bytes. The header and a file hold them.",
+        "True makes the pool arrays in the generated code, in a section. False leaves the memory "
+        "of the pool to the application, which passes a pointer to it.",
     ),
     Option(
         Section.WORKSPACE_POOL,
         "section",
-        Word(
-            "letters, digits, underscores and dots; empty for none",
-            section_problem,
-        ),
+        Word("letters, digits, underscores and dots; empty for no section", section_problem),
         "",
-        "Names the section of the pool's array, which a linker script puts into a memory: of the "
-        "internal array, or of the array that the header's macro declares.",
+        "Names the linker section of the pool's array. The array is in the generated code if "
+        "is_internal is True; otherwise a macro of the header declares it.",
         derived="none",
     ),
     Option(
@@ -47,13 +44,13 @@ _WORKSPACE = (
         "byte_alignment",
         Integer(1, MAX_ALIGNMENT, power=True),
         1,
-        "Sets the least alignment, in bytes, of the pool and of every buffer in it; the alignment "
-        "of the workspace holds, too.",
+        "Sets the minimum alignment, in bytes, of the pool and of every buffer in it. The "
+        "workspace alignment of the executor applies, too.",
     ),
 )
 
 
-_BURST = "States the bytes of one burst, which has a single latency; -1 is a word of 4 bytes."
+_BURST = "Sets the bytes of one burst, which has one latency; -1 means a word of 4 bytes."
 
 
 def _speeds(section: Section) -> tuple[Option, ...]:
@@ -63,10 +60,10 @@ def _speeds(section: Section) -> tuple[Option, ...]:
         Option(section, *hint)
         for hint in (
             ("clock_frequency_hz", _UNLIMITED, -1, "States the clock of the memory in Hz."),
-            ("read_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes read per cycle."),
-            ("write_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes written per cycle."),
-            ("read_latency_cycles", latency, 0, "States the cycles that a read waits first."),
-            ("write_latency_cycles", latency, 0, "States the cycles that a write waits first."),
+            ("read_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "Sets bytes read per cycle."),
+            ("write_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "Sets bytes written per cycle."),
+            ("read_latency_cycles", latency, 0, "Sets the cycles before a read begins."),
+            ("write_latency_cycles", latency, 0, "Sets the cycles before a write begins."),
             ("target_burst_bytes", _UNLIMITED, -1, _BURST),
         )
     )
@@ -78,27 +75,27 @@ _CONSTANT = (
         "size_hint_bytes",
         _UNLIMITED,
         -1,
-        "Limits the arrays in the pool to this many bytes; -1 is no limit.",
+        "Limits the arrays in the pool to this many bytes; -1 means no limit.",
     ),
     Option(
         Section.CONSTANT_POOL,
         "is_internal",
         Flag(),
         False,
-        "Makes the pool a section of arrays in the generated code. False leaves the pool to the "
-        "application, which passes a pointer to the bytes. The header and a file hold them.",
+        "True makes the pool arrays in the generated code, in a section. False leaves the memory "
+        "of the pool to the application, which passes a pointer to it.",
     ),
     replace(
         _WORKSPACE[2],
         section=Section.CONSTANT_POOL,
-        help="Names the section of the pool, which a linker script puts into a memory: of the "
-        "arrays of an internal pool, or of the array that the header's macro declares.",
+        help="Names the linker section of the pool's arrays. They are in the generated code if "
+        "is_internal is True; otherwise a macro of the header declares one array.",
     ),
     replace(
         _WORKSPACE[3],
         section=Section.CONSTANT_POOL,
-        help="Sets the least alignment, in bytes, of every array in the pool; the alignment of "
-        "constants holds, too.",
+        help="Sets the minimum alignment, in bytes, of every array in the pool. The constant "
+        "alignment of the executor applies, too.",
     ),
 )
 

@@ -30,11 +30,12 @@ def check_pool_use(config: ConfigFields) -> None:
             _check_pool_name(config, key, name)
     if passes.use_workspace_io and not config.passed_pools():
         raise ConfigError(
-            "pass_config option 'memory.use_workspace_io' is True, which contradicts 'is_internal' "
-            "= True of every workspace pool: the application could not reach the tensors",
+            "pass_config option 'memory.use_workspace_io' is True, which contradicts "
+            "'is_internal' = True of every workspace pool, because the application could not "
+            "access the tensors",
             where="pass_config.memory.use_workspace_io",
             legal="True with a workspace pool that the application passes",
-            fix="leave one of them out",
+            fix="leave out one of the two options",
         )
 
 
@@ -64,7 +65,7 @@ def _check_constants(config: ConfigFields) -> None:
 def _passed_constants_conflict(config: ConfigFields) -> tuple[str, str]:
     """Return what contradicts constant pools that are passed, and what to do; or nothing."""
     why = "which makes them sections of the generated code"
-    fix = Fix(f"say is_internal True, {why}", f"add --constant-pools-is-internal POOL:1, {why}")
+    fix = Fix(f"set is_internal to True, {why}", f"add --constant-pools-is-internal POOL:1, {why}")
     if config.compatibility is Compatibility.MICROTVM:
         packed = config.entry_calling_convention() is CallingConvention.PACKED
         for is_refused, what in (
@@ -90,14 +91,14 @@ def _check_port_pool(config: ConfigFields, key: str, name: str) -> None:
             f"pass_config option '{key}' is '{name}', which is not a workspace pool that the "
             f"application passes{': ' + hint if hint else ''}",
             where=f"pass_config.{key}",
-            legal=", ".join(names) or "none: every pool is internal",
+            legal=", ".join(names) or "no pool, because every pool is internal",
         )
     if not config.pass_config.use_workspace_io:
         raise ConfigError(
-            f"pass_config option '{key}' is '{name}', and without memory.use_workspace_io the "
-            "application has memory of its own for it",
+            f"pass_config option '{key}' is '{name}', but memory.use_workspace_io is not set, so "
+            "that the application provides this memory",
             where=f"pass_config.{key}",
-            fix="set memory.use_workspace_io, too",
+            fix="also set memory.use_workspace_io",
         )
 
 

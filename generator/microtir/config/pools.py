@@ -68,8 +68,8 @@ def _burst(value: object) -> object:
     kinds = {Target(target).kind for target in value}  # which refuses what is no target
     if len(value) > len(kinds):
         raise ConfigError(
-            f"pool property 'target_burst_bytes' is {shown(value)}, which names one kind of "
-            "target twice",
+            f"pool property 'target_burst_bytes' is {shown(value)}, which names a kind of target "
+            "twice",
             where="pool_info_properties.target_burst_bytes",
             legal="a number of bytes, or {'c': bytes}",
         )
@@ -154,7 +154,7 @@ class PoolInfo:
         raise ConfigError(
             f"{self.section.label} 'pool_name' is {shown(name)}, which {problem}",
             where=f"{self.field}.pool_name",
-            legal="a letter or underscore, then letters, digits, underscores, dashes and dots",
+            legal="a letter or underscore, then letters, digits, underscores, dashes or dots",
         )
 
     def _checked_properties(self, value: object) -> PoolInfoProperties:
@@ -203,7 +203,7 @@ def check_pools(pools: tuple[PoolInfo, ...], targets: tuple[Target, ...], field:
                 f"{pool.section.label} 'pool_name' is '{pool.pool_name}', which is the same name "
                 f"as '{other}' in C",
                 where=f"{field}.pool_name",
-                fix="name each pool differently",
+                fix="give each pool a different name",
             )
         seen[macro_name(pool.c_name)] = pool.pool_name
         for target in pool.targets:

@@ -143,15 +143,13 @@ def prepend_problem(text: str) -> str:
     for processing in prepended(text):
         kinds = [step.kind for step in processing.steps]
         if any(kind in GIVEN for kind in kinds[1:]):
-            return (
-                f"says '{_late(kinds).value}' after another step: the type of a sensor comes first"
-            )
+            return f"has '{_late(kinds).value}' after a step, but the sensor's type comes first"
         if StepKind.NHWC in kinds[:-1]:
-            return "has a step after 'nhwc', which is the last one: channels are last until then"
+            return "has a step after 'nhwc', which must be the last step"
         if StepKind.POWER in kinds and StepKind.RESIZE in kinds:
-            return "has 'resize' of images and 'power' of samples in it"
+            return "contains both 'resize', which is for images, and 'power', which is for samples"
         if StepKind.MEL in kinds and StepKind.POWER not in kinds[: kinds.index(StepKind.MEL)]:
-            return "has 'mel' without 'power' before it: bands need a spectrum before them"
+            return "has 'mel' without 'power' before it, which computes the spectrum"
     return ""
 
 
@@ -161,7 +159,7 @@ def append_problem(text: str) -> str:
     if problem:
         return problem
     if any(StepKind.NMS in [s.kind for s in one.steps[:-1]] for one in appended(text)):
-        return "has a step after 'nms', which is the last one"
+        return "has a step after 'nms', which must be the last step"
     return ""
 
 
@@ -174,7 +172,7 @@ _Read = Callable[[StepKind, list[str]], ProcessingStep]
 
 def _alone(kind: StepKind, words: list[str]) -> ProcessingStep:
     if words:
-        raise ConfigError(f"has numbers after '{kind.value}', which takes none")
+        raise ConfigError(f"has numbers after '{kind.value}', which takes no numbers")
     return ProcessingStep(kind)
 
 
@@ -182,9 +180,9 @@ def _numbers(kind: StepKind, words: list[str]) -> ProcessingStep:
     try:
         numbers = tuple(float(text) for text in words)
     except ValueError:
-        raise ConfigError(f"has '{':'.join(words)}' in it, which is not a number") from None
+        raise ConfigError(f"contains '{':'.join(words)}', which is not a number") from None
     if not 1 <= len(numbers) <= _CHANNELS or not all(map(math.isfinite, numbers)):
-        raise ConfigError(f"needs finite numbers after '{kind.value}': {kind.value}:127.5")
+        raise ConfigError(f"needs finite numbers after '{kind.value}', as {kind.value}:127.5")
     if kind is StepKind.OVER and 0.0 in numbers:
         raise ConfigError("divides by 0")
     return ProcessingStep(kind, numbers)
@@ -193,20 +191,20 @@ def _numbers(kind: StepKind, words: list[str]) -> ProcessingStep:
 def _extents(kind: StepKind, words: list[str]) -> ProcessingStep:
     match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", ":".join(words))
     if match is None or not all(map(int, match.groups())):
-        raise ConfigError("needs height x width of the sensor after 'resize': resize:120x160")
+        raise ConfigError("needs height x width of the sensor after 'resize', as resize:120x160")
     return ProcessingStep(kind, extents=(int(match[1]), int(match[2])))
 
 
 def _window(kind: StepKind, words: list[str]) -> ProcessingStep:
     names = [window.value for window in Window]
     if len(words) != 1 or words[0] not in names:
-        raise ConfigError(f"needs {' or '.join(names)} after 'window': window:hann")
+        raise ConfigError(f"needs {' or '.join(names)} after 'window', for example window:hann")
     return ProcessingStep(kind, window=Window(words[0]))
 
 
 def _count(kind: StepKind, words: list[str]) -> ProcessingStep:
     if len(words) != 1 or not re.fullmatch(r"[1-9]\d{0,5}", words[0]):
-        raise ConfigError("needs a number after 'topk': topk:3")
+        raise ConfigError("needs a number after 'topk', for example topk:3")
     return ProcessingStep(kind, (float(words[0]),))
 
 
@@ -236,8 +234,8 @@ def _lengths(kind: StepKind, words: list[str]) -> ProcessingStep:
     samples, length = (numbers + numbers)[:2] if len(numbers) in (1, 2) else (1, 0)
     if samples > length or length % 2:
         raise ConfigError(
-            "needs samples after 'power', and an even length of the transform that is not less: "
-            "power:480:512"
+            "needs two lengths after 'power', for example power:480:512. They are the number of "
+            "samples, and the length of the transform, which is even and not smaller"
         )
     return ProcessingStep(kind, tuple(map(float, numbers)))
 
@@ -246,8 +244,8 @@ def _bands(kind: StepKind, words: list[str]) -> ProcessingStep:
     step = _numbers(kind, words)
     if len(step.numbers) not in (1, 3) or step.numbers[0] <= 0:
         raise ConfigError(
-            "needs the rate of samples after 'mel', and may have the lowest and highest "
-            "frequency: mel:16000:20:4000"
+            "needs the sample rate after 'mel', for example mel:16000:20:4000. The lowest and "
+            "highest frequency may follow"
         )
     return step
 
@@ -301,7 +299,7 @@ def _parsed(text: str, readers: dict[StepKind, _Read]) -> tuple[Processing, ...]
     for part in text.split(";") if text else ():
         name, sign, steps = part.rpartition("=")
         if sign and not name.strip():
-            raise ConfigError(f"has '{part.strip()}' in it, which has no name before the '='")
+            raise ConfigError(f"contains '{part.strip()}', which has no name before the '='")
         processings.append(
             Processing(
                 name.strip(), tuple(_step(step.strip(), readers) for step in steps.split(","))
@@ -314,5 +312,5 @@ def _step(text: str, readers: dict[StepKind, _Read]) -> ProcessingStep:
     name, *words = text.split(":")
     kind = next((kind for kind in readers if kind.value == name), None)
     if kind is None:
-        raise ConfigError(f"has '{text}' in it, which is not a step")
+        raise ConfigError(f"contains '{text}', which is not a step")
     return readers[kind](kind, words)

@@ -38,7 +38,7 @@ def markdown() -> str:
         lines = [
             f"### {title}",
             "",
-            "| option | type | default | legal | what it does | flag |",
+            "| option | type | default | values | what it does | flag |",
             "|---|---|---|---|---|---|",
         ]
         for option in section_options(section):

@@ -21,9 +21,11 @@ def renames_problem(text: str) -> str:
     for part in parts:
         old, _, new = (side.strip() for side in part.rpartition("="))
         if not old or not new:
-            return f"has '{part}' in it, which is not NAME=NEW"
+            return f"contains '{part}', which is not NAME=NEW"
         if c_name(new) != new:
-            return f"has '{part}' in it, where '{new}' is not a name for C, as '{c_name(new)}' is"
+            return (
+                f"contains '{part}', but '{new}' is not a valid name in C. '{c_name(new)}' is valid"
+            )
     for names in ([r.old for r in renames(text)], [r.new for r in renames(text)]):
         repeated = [name for name in names if names.count(name) > 1]
         if repeated:

@@ -34,9 +34,9 @@ def check_row_ports(config: ConfigFields) -> None:
     ]
     if asked and against:
         raise ConfigError(
-            f"aot executor option '{asked[0]}' is True, which contradicts {against[0]}: "
-            "no whole tensor exists that could be passed or placed",
+            f"aot executor option '{asked[0]}' is True, which contradicts {against[0]}, because "
+            "no memory then holds the whole tensor",
             where=f"executor.{asked[0]}",
-            legal="True with interface-api 'c', without system-lib and use_workspace_io",
-            fix="leave one of them out",
+            legal="True only with interface-api 'c', and without system-lib and use_workspace_io",
+            fix="leave out one of the two options",
         )

@@ -22,18 +22,17 @@ def check_run_parameters(config: ConfigFields) -> None:
             "system-lib, compatibility and row-fed-inputs",
         )
     if executor.batch_count:
-        one = (
-            "entries are computed one by one, from tensors that lie whole outside of the workspace"
-        )
+        one = "the entries are computed one by one, from whole tensors outside of the workspace"
         _refuse(
             "batch-count",
             [
                 *_other_calls(config, "a number"),
-                ("'steps' = True", "the number of steps of a run is then unknown", executor.steps),
+                ("'steps' = True", "the number of steps in a run would be unknown", executor.steps),
                 *_by_rows(config, one),
                 ("'memory.use_workspace_io' = True", one, config.pass_config.use_workspace_io),
             ],
-            "system-lib, compatibility, steps, tensors by rows and use_workspace_io",
+            "system-lib, compatibility, steps, row-fed inputs, row-drained outputs and "
+            "use_workspace_io",
         )
 
 
@@ -65,8 +64,9 @@ def _refuse(option: str, others: list[tuple[str, str, bool]], without: str) -> N
     for text, reason, is_set in others:
         if is_set:
             raise ConfigError(
-                f"aot executor option '{option}' is True, which contradicts {text}: {reason}",
+                f"aot executor option '{option}' is True, which contradicts {text}, because "
+                f"{reason}",
                 where=f"executor.{option}",
-                legal=f"True with interface-api 'c', without {without}",
-                fix="leave one of them out",
+                legal=f"True only with interface-api 'c', and without {without}",
+                fix="leave out one of the two options",
             )

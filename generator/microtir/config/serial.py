@@ -112,7 +112,7 @@ def from_text(text: str) -> dict[str, Any]:
         raise ConfigError(
             f"the configuration is not JSON: {error}",
             where="CompilationConfig",
-            fix=Fix("write a fresh one with to_json()", "write a fresh one with --dump-config"),
+            fix=Fix("write it again with to_json()", "write it again with --dump-config"),
         ) from None
     if not isinstance(data, dict):
         raise ConfigError(
@@ -166,7 +166,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ConfigError(
                 f"the configuration has '{name}' twice in one object",
                 where=name,
-                fix="keep one of them: JSON readers disagree on which one counts",
+                fix="keep only one entry: JSON readers disagree about which one counts",
             )
         result[name] = value
     return result

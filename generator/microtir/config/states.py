@@ -31,11 +31,11 @@ def states_problem(text: str) -> str:
     for part in parts:
         sides = [side.strip() for side in part.split("=")]
         if len(sides) != 2 or not all(sides):
-            return f"has '{part}' in it, which is no INPUT=OUTPUT"
+            return f"contains '{part}', which is not INPUT=OUTPUT"
         if [side.count(ANYTHING) for side in sides] not in ([0, 0], [1, 1]):
-            return f"has '{part}' in it, where a * is not once on both sides"
+            return f"contains '{part}', which does not have one * on each side"
     repeated = [part for part in parts if parts.count(part) > 1]
-    return f"has '{repeated[0]}' in it twice" if repeated else ""
+    return f"contains '{repeated[0]}' twice" if repeated else ""
 
 
 def states(text: str) -> tuple[StatePair, ...]:

@@ -65,7 +65,7 @@ class Target:
             raise ConfigError(
                 f"target option 'host' is {shown(host)}, but the target names '{given_host}'",
                 where="target.host",
-                fix="name the host once",
+                fix="name the host only once",
             )
         store(
             self,
@@ -194,8 +194,8 @@ def _checked_host(host: object) -> Target | None:
     result = Target(host)
     if result.host is not None:
         raise ConfigError(
-            f"target option 'host' is '{result}', which has a host of its own",
+            f"target option 'host' is '{result}', which names another host",
             where="target.host",
-            fix=f"name '{result.without_host()}' alone",
+            fix=f"use '{result.without_host()}'",
         )
     return result

@@ -64,22 +64,22 @@ def _from_words(text: str) -> dict[str, object]:
         name, equals, value = word.removeprefix("-").partition("=")
         if not word.startswith("-"):
             raise ConfigError(
-                f"{shown(text)} has the word {shown(word)}, which is not an option",
+                f"{shown(text)} contains the word {shown(word)}, which is not an option",
                 where="target",
-                fix="write options as -name=value, without blanks in the value",
+                fix="write options as -name=value, without spaces in the value",
             )
         find(Section.TARGET, name)
         if not equals or not value:
             raise ConfigError(
                 f"target option '{name}' has no value",
                 where=f"target.{name}",
-                fix=f"write -{name}=VALUE, without blanks",
+                fix=f"write -{name}=VALUE, without spaces",
             )
         if name in result:
             raise ConfigError(
                 f"target option '{name}' is given twice",
                 where=f"target.{name}",
-                fix="give it once; -mattr takes several features, separated by commas",
+                fix="give the option once. -mattr accepts several features, separated by commas",
             )
         result[name] = value
     return result

@@ -50,19 +50,19 @@ TVMC_FLAGS: tuple[Flag, ...] = (
     Flag(
         "--opt-level",
         _OPT_LEVEL,
-        "All passes run in any case; --optimize chooses a goal, --pass-config single passes.",
+        "All passes always run. Use --optimize or --pass-config to change that.",
         short="-O",
     ),
     Flag(
         "--workspace-pools-targets",
         "POOL:KIND",
-        "Every target reaches every pool, and a kind that is none of the targets' is refused.",
+        "Accepted for tvmc. Every target can use every pool. The kind must be that of a target.",
         repeatable=True,
     ),
     Flag(
         "--workspace-pools-target-access",
         "POOL:KIND:ACCESS",
-        "A workspace pool is read and written; what is read only is a constant pool.",
+        "Workspace pools are read and written. Use a constant pool for read-only memory.",
         repeatable=True,
     ),
 )
@@ -108,7 +108,7 @@ def from_tvmc(texts: Mapping[str, tuple[object, ...]]) -> Texts:
     level = result.pop("opt_level", (_OPT_LEVEL,))[0]
     if str(level) != _OPT_LEVEL:
         raise ConfigError(
-            f"flag '-O' is {shown(level)}, and microtir has no optimisation levels",
+            f"flag '-O' is {shown(level)}, but microtir has no optimisation levels",
             where="-O",
             legal=_OPT_LEVEL,
             fix="choose a goal with --optimize, or single passes with --pass-config",
@@ -191,9 +191,9 @@ def _without_words(target: str, flags: Texts) -> str:
         value = "crt" if (word, value) == ("runtime", "c") else value or "1"
         if flags.setdefault(dest, (value,)) != (value,):
             raise ConfigError(
-                f"the target has -{word}={value}, and there is another value beside it",
+                f"the target contains -{word}={value}, but another option gives a different value",
                 where=f"target.{word}",
-                fix="leave it out of the target",
+                fix="remove this option from the target",
             )
     return _WORD.sub("", target)
 
@@ -274,18 +274,18 @@ def _other_generator(kind: str) -> ConfigError:
         )
     if kind == _ETHOS_U:
         return ConfigError(
-            f"the target names '{_ETHOS_U}', whose layers another compiler must choose before",
+            f"the target names '{_ETHOS_U}', for which Arm's compiler vela must select layers",
             where="target.kind",
             legal=f"c, {_CMSIS_NN}",
-            fix="compile the model with Arm's vela first (vela model.tflite --accelerator-config "
-            f"ethos-u55-128), then its output file, and leave '{_ETHOS_U}' out: "
-            "docs/ethos-u.md says how",
+            fix="compile the model with vela (vela model.tflite --accelerator-config "
+            f"ethos-u55-128). Then compile vela's output file with microtir, without '{_ETHOS_U}' "
+            "(see docs/ethos-u.md)",
         )
     return ConfigError(
         f"there is no code generator '{kind}'",
         where="target.kind",
         legal=f"c, {_CMSIS_NN}",
-        fix="leave it out",
+        fix="leave out this kind",
     )
 
 
@@ -310,7 +310,7 @@ def _assignment(text: str) -> str | None:
             f"pass_config option '{key}' is {shown(value)}: {_ALWAYS[key]}",
             where=f"pass_config.{key}",
             legal="True",
-            fix="drop it",
+            fix="leave out the option",
         )
     if key == "tir.usmp.use_workspace_io":
         return f"memory.use_workspace_io={value}"
@@ -320,7 +320,7 @@ def _assignment(text: str) -> str | None:
                 f"pass_config option '{key}' is {shown(value)}",
                 where=f"pass_config.{key}",
                 legal=", ".join(_ALGORITHMS),
-                fix="or use memory.placement, which it selects",
+                fix="or set memory.placement directly",
             )
         return f"memory.placement={_ALGORITHMS[value]}"
     return text

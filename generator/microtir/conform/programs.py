@@ -28,7 +28,7 @@ def kernel_sources(folder: Path, spec: Spec) -> tuple[str, ...]:
     """
     if not _SAFE_FOLDER.fullmatch(folder.absolute().as_posix()):
         raise UsageError(
-            "the name of the folder has a character that make could misread",
+            "the name of the folder contains a character that make could misread",
             where=str(folder),
             legal="letters, digits and _ . + / @ % , ~ -",
         )
@@ -64,7 +64,7 @@ def defined_functions(folder: Path, spec: Spec) -> tuple[Function, ...]:
     functions = tuple(f for f in spec.functions if _is_defined(f.name, text))
     if not functions:
         raise UsageError(
-            f"none of the functions of '{spec.name}' is defined",
+            f"the source files define none of the functions of '{spec.name}'",
             where=str(folder),
             legal=", ".join(function.name for function in spec.functions),
         )

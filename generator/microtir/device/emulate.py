@@ -109,7 +109,7 @@ def run_program(
             f"the program did not end in {timeout:g} seconds; its last output:\n"
             f"{output[-_SHOWN_CHARACTERS:]}",
             where=command[0],
-            fix="allow it more time, if it is only slow",
+            fix="if the program is only slow, raise the time limit",
         )
     return RunResult(status, output)
 

@@ -268,10 +268,10 @@ class DeviceSession:
         if hello[:1] != bytes((PROTOCOL,)):
             protocol = hello[0] if hello else "none"
             raise EmulatorError(
-                f"the program speaks version {protocol} of the protocol",
+                f"the program uses version {protocol} of the protocol",
                 where=self._link.name,
                 legal=f"version {PROTOCOL}",
-                fix="generate, build and flash it again",
+                fix="generate, build and flash the project again",
             )
         _, self._payload, count = self._fields("<BHB", hello)
         if not _LEAST_PAYLOAD <= self._payload <= PAYLOAD_MAX:

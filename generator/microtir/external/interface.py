@@ -137,7 +137,7 @@ def device(name: str, prefix: str | None = None) -> Device:
     member = name.replace("-", "_")
     if c_name(member) != member:
         raise UsageError(
-            f"a device is called '{name}'",
+            f"'{name}' is not a valid name for a device",
             where="external.device(name)",
             legal="a C identifier, in which '-' may stand for '_'",
         )
@@ -169,7 +169,7 @@ class Library:
     def __post_init__(self) -> None:
         if self.hooks is not None and self.device is not None:
             raise UsageError(
-                f"the library '{self.name}' has hooks and a device",
+                f"the library '{self.name}' has both hooks and a device",
                 where="external.Library",
-                legal="hooks or a device: a device has functions before and after its calls",
+                legal="only hooks, or only a device",
             )

@@ -30,7 +30,7 @@ def refuse_without_layers(libraries: Sequence[Library], has_layers: bool) -> Non
     """
     if libraries and not has_layers:
         raise UsageError(
-            "libraries compute layers of a model, and this program has no model",
+            "this program has no model whose layers a library could compute",
             where="lower(libraries)",
-            legal="a model that is not lowered",
+            legal="a model that is not yet lowered",
         )

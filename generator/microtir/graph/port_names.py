@@ -65,7 +65,7 @@ def by_own_names(
         other = keys.setdefault(own(key), key)
         if other != key:
             raise UsageError(
-                f"'{other}' and '{key}' are two names of one tensor",
+                f"'{other}' and '{key}' are two names of the same tensor",
                 where=where,
                 legal="an array under one of them",
             )

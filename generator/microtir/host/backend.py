@@ -424,7 +424,7 @@ class Harness:
                 + done.stderr.strip()
                 + places_in(done.stderr, self._artifact.metadata),
                 where=self._name,
-                fix="report this: generated code must not do what C leaves undefined",
+                fix="report this: generated code must not have undefined behaviour",
             )
         status, text = done.stdout.rstrip("\n").split(" ", 1)
         self._texts[int(status)] = text

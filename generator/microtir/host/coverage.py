@@ -94,7 +94,7 @@ def _counted(gcov: str, unit: str, folder: Path) -> Iterable[FunctionCoverage]:
         raise ToolError(
             f"gcov gave no counts for {unit}: {done.stderr.strip()[:300]}",
             where=gcov,
-            legal="gcov of GCC 10 or newer, of the version of gcc",
+            legal="gcov of GCC 10 or newer, with the same version as gcc",
             fix="install gcc and gcov from one package",
         ) from None
     return [one for file in files for one in _functions(file)]

@@ -54,7 +54,7 @@ def read_dataset(path: Path, port: TensorInfo) -> Dataset:
     counts = [len(array) if array.ndim else 0 for array in (inputs, labels)]
     if counts[0] != counts[1] or not labels.size or labels.dtype.kind not in "iubf":
         raise DataFileError(
-            f"it has {counts[0]} samples and {counts[1]} labels of {labels.dtype}",
+            f"the file has {counts[0]} samples, and {counts[1]} labels of type {labels.dtype}",
             where=str(path),
             legal=_LEGAL,
         )
@@ -93,7 +93,7 @@ def _first(path: Path, arrays: Mapping[str, Array], names: Sequence[str]) -> Arr
         if name in arrays:
             return arrays[name]
     raise DataFileError(
-        f"it has no array '{names[0]}'; it has: {', '.join(arrays) or 'nothing'}",
+        f"the file has no array '{names[0]}'. Its arrays are: {', '.join(arrays) or 'none'}",
         where=str(path),
         legal=_LEGAL,
     )
@@ -122,6 +122,6 @@ def _stored(where: Path, port: TensorInfo, sample: Array) -> Array:
         raise RunError(
             f"samples have the type {values.dtype}",
             where=str(where),
-            legal=f"{port.dtype}, or real values",
+            legal=f"{port.dtype}, or floats",
         )
     return port.quantise(values)

@@ -68,20 +68,21 @@ def evaluate(
     classes = max(scores.shape[1], 2)
     if max(labels) >= classes:
         raise RunError(
-            f"the dataset has the class {max(labels)}, and '{port.name}' has"
-            f" {scores.shape[1]} elements",
+            f"the dataset has the class {max(labels)}, but the output '{port.name}' has only "
+            f"{scores.shape[1]} elements",
             where="labels",
             legal=f"0 to {classes - 1}",
         )
     if names and len(names) != classes:
         # The numbers of those behind a class that is not there would be wrong, in silence.
         raise RunError(
-            f"the dataset has folders for {len(names)} classes ({', '.join(names)}), and"
-            f" '{port.name}' has {classes}: the order of the classes is not known",
+            f"the dataset has folders for {len(names)} classes ({', '.join(names)}), but the "
+            f"output '{port.name}' has {classes} elements, so the numbers of the classes are not "
+            "known",
             where="labels",
             legal=f"{classes} folders, in the order of their names, or folders that are named 0 to"
             f" {classes - 1}",
-            fix="make a folder for each class, also for those without samples",
+            fix="make a folder for each class, also for classes without samples",
         )
     single = scores.shape[1] == 1
     decisions = (scores[:, 0] >= _HALF).astype(np.int64) if single else scores.argmax(axis=1)

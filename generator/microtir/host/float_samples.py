@@ -69,7 +69,7 @@ def read_float_samples(path: Path, graph: Graph, labels: str | None = None) -> F
     counts = sorted({len(array) for array in inputs.values() if array.ndim})
     if known is not None and known.shape[:1] not in [(count,) for count in counts]:
         raise DataFileError(
-            f"its array '{named}' has the shape {known.shape}, for {counts} samples",
+            f"the array '{named}' has the shape {known.shape}, but there are {counts} samples",
             where=str(path),
             legal="a class or a row of numbers for each sample",
         )
@@ -84,7 +84,7 @@ def _label_key(
     if named is not None:
         if named not in arrays:
             raise DataFileError(
-                f"it has no array '{named}'; it has: {', '.join(arrays) or 'nothing'}",
+                f"the file has no array '{named}'. Its arrays are: {', '.join(arrays) or 'none'}",
                 where=str(path),
             )
         return named
@@ -105,7 +105,8 @@ def _input(path: Path, arrays: Mapping[str, Array], tensor: Tensor, graph: Graph
             return next(iter(arrays.values()))
         keys.append("inputs")
     raise DataFileError(
-        f"it has no array for the input '{tensor.name}'; it has: {', '.join(arrays) or 'nothing'}",
+        f"the file has no array for the input '{tensor.name}'. Its arrays are: "
+        f"{', '.join(arrays) or 'none'}",
         where=str(path),
         legal=" or ".join(f"'{key}'" for key in keys),
     )

@@ -118,7 +118,8 @@ def check_format(oracle: Oracle, file: str, own: str) -> None:
         return
     others = [other.value for other, known in _FOREIGN.items() if known.takes == own]
     raise UsageError(
-        f"the oracle '{oracle.value}' runs models in {foreign.takes}, and {file} is one in {own}",
+        f"the oracle '{oracle.value}' runs only {foreign.takes} models, but {file} is a model in "
+        f"{own}",
         where="--oracle",
         legal=", ".join([Oracle.REFERENCE.value, *others]),
         fix=f"use --oracle {others[0] if others else Oracle.REFERENCE.value}",

@@ -132,7 +132,7 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]
     inputs = _stacks(path, arrays, model.inputs, has_state)
     if (len(inputs), inputs.steps or 1) != (len(outputs), outputs.steps or 1):
         raise DataFileError(
-            f"it has {_counted(inputs)} of inputs, but {_counted(outputs)} of outputs",
+            f"the file has {_counted(inputs)} of inputs, but {_counted(outputs)} of outputs",
             where=str(path),
         )
     return inputs, outputs
@@ -181,7 +181,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
                 return dict(_arrays(path, archive))
     except OSError as error:
         raise DataFileError(
-            f"it cannot be read: {error.strerror or error}", where=str(path)
+            f"the file cannot be read: {error.strerror or error}", where=str(path)
         ) from None
     except MicrotirError:
         raise
@@ -202,7 +202,7 @@ class _Room:
         self._left -= size
         if self._left < 0:
             raise DataFileError(
-                f"its arrays have more than {MAX_BYTES} bytes",
+                f"the file's arrays have more than {MAX_BYTES} bytes",
                 where=str(self._path),
                 fix="split the samples into several files",
             )
@@ -253,7 +253,7 @@ def _header(
 
 def _no_arrays(path: Path, why: str) -> DataFileError:
     return DataFileError(
-        f"its arrays cannot be read: {why}",
+        f"the file's arrays cannot be read: {why}",
         where=str(path),
         legal="a .npz or .npy file without pickled objects",
         fix="write it with numpy.savez(path, inputs=..., outputs=...)",
@@ -374,9 +374,9 @@ def key_of(path: Path, arrays: Mapping[str, Array], groups: Iterable[Sequence[st
     known = [key for keys in groups for key in [k for k in keys if k in arrays][:1]]
     if len(known) > 1:
         raise DataFileError(
-            f"'{known[0]}' and '{known[1]}' are two names of one tensor",
+            f"'{known[0]}' and '{known[1]}' are two names of the same tensor",
             where=str(path),
-            legal="an array under one of them",
+            legal="only one array, with either name",
         )
     return known[0] if known else None
 

@@ -139,7 +139,7 @@ def matched(expected: Sequence[TensorInfo], stated: Mapping[str, Array] | Array)
     arrays: dict[str, Array] = {}
     if not isinstance(stated, Mapping):
         if len(expected) != 1:
-            what = f"the model has {len(expected)} inputs, and one array was given"
+            what = f"the model has {len(expected)} inputs, but only one array was given"
             raise RunError(what, where="run(inputs)", legal=f"an array by name: {legal}")
         return [_checked(expected[0], stated)]
     for name, array in stated.items():

@@ -39,9 +39,9 @@ def find_compiler(name: str | None = None) -> Compiler:
     raise ToolError(
         f"no C compiler '{name}'" if name else "no C compiler on this machine",
         where="host",
-        legal=f"a name or path of a program; looked for {', '.join(wanted)}",
-        fix="install one, e.g. the package 'gcc' (Debian, Fedora) or 'build-essential' (Ubuntu); "
-        "microtir compile needs none",
+        legal=f"the name or path of a program. microtir looked for {', '.join(wanted)}",
+        fix="install a C compiler, for example the package 'gcc' (Debian, Fedora) or "
+        "'build-essential' (Ubuntu). `microtir compile` needs no C compiler",
     )
 
 
@@ -74,7 +74,7 @@ def _check_headers(compiler: Compiler) -> None:
             "the C compiler finds no <stdint.h>: the headers of the C library are not installed",
             where=compiler.path,
             fix="install the package 'libc6-dev' (Debian, Ubuntu), 'glibc-devel' (Fedora) or "
-            "'musl-dev' (Alpine); microtir compile needs none",
+            "'musl-dev' (Alpine). `microtir compile` does not need them",
         )
 
 
@@ -86,6 +86,6 @@ def _identified(path: str) -> Compiler:
         raise ToolError(
             f"the C compiler does not print its version: {problem}",
             where=path,
-            fix=f"see why `{' '.join(command)}` fails",
+            fix=f"find out why `{' '.join(command)}` fails",
         )
     return Compiler(path, output.splitlines()[0] if output else "unknown version")

@@ -294,7 +294,7 @@ def _places(
         assert isinstance(view, ir.BufferView) and isinstance(param, ir.Buffer)
         about = f"{where}, buffer {arg.buffer.name}"
         if view.buffer not in memory.pools:
-            raise MemoryPlanError("it lies in no pool", where=about)
+            raise MemoryPlanError("the buffer does not lie in any pool", where=about)
         base, size = memory.pools[view.buffer]
         start = view.byte_offset
         stop = start + math.prod(view.shape) * view.dtype.bytes
@@ -378,11 +378,11 @@ def _check_condition(
         raise MemoryPlanError("placement changed it", where=where)
     if after.buffer not in memory.pools:
         if after.buffer is not before.buffer:
-            raise MemoryPlanError("it lies in no pool", where=where)
+            raise MemoryPlanError("the buffer does not lie in any pool", where=where)
         return
     (index, *_) = (*after.indices, ir.IntImm(0))
     if not isinstance(index, ir.IntImm):
-        raise MemoryPlanError("its place is not known", where=where)
+        raise MemoryPlanError("the place of the buffer is not known", where=where)
     start = memory.pools[after.buffer][0] + index.value
     byte = Span(before.buffer, 0, 1, 0, is_write=False)
     memory.read(byte, _Place(before.buffer, start, 0), where)

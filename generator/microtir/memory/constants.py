@@ -114,10 +114,11 @@ def _exhausted(
     texts = [f"{a.name}: {a.bytes} bytes for {readers(a)}" for a in left]
     total = sum(array.bytes for array in left)
     return MemoryPlanError(
-        f"constants of {total} bytes fit into no pool",
+        f"constants of {total} bytes do not fit into any pool",
         where="constant_pools.size_hint_bytes",
         legal="; ".join(_rooms(arrays, pools, places)),
-        fix=f"raise a limit by {total} bytes, or declare a pool without one, for {listed(texts)}",
+        fix=f"raise the limit of a pool by {total} bytes, or declare a pool without a limit. "
+        f"These constants do not fit: {listed(texts)}",
     )
 
 
@@ -126,4 +127,4 @@ def _rooms(
 ) -> Iterator[str]:
     for number, pool in enumerate(pools):
         size = _size([a for a in arrays if places.get(a.buffer) == number], pool)
-        yield f"'{pool.name}' holds {size} of {pool.limit} bytes"
+        yield f"'{pool.name}' has a limit of {pool.limit} bytes, of which {size} are used"

@@ -51,7 +51,8 @@ def check_workspace(
     largest = sorted(alive[peak], key=lambda p: -p.size)
     buffers = [f"{p.name}: {p.size} bytes from {layer_text(steps[p.first_step])}" for p in largest]
     fix = (
-        f"raise the limit, or reduce the memory that {layer_text(steps[peak])} needs at one time: "
+        f"raise the limit, or reduce the memory that {layer_text(steps[peak])} needs. The largest "
+        "buffers during this layer are "
     )
     if limit.pool is None:
         state = plan.state_size if limit.counts_state else 0
@@ -63,7 +64,8 @@ def check_workspace(
     raise LimitError(
         f"{what} {taken} bytes, {taken - limit.bytes} more than {limit.holder} has",
         where=limit.field,
-        legal=f"{taken} bytes or more; no placement of these buffers takes less than {bound}",
+        legal=f"a limit of {taken} bytes or more; no placement of these buffers needs less than "
+        f"{bound}",
         fix=fix + listed(buffers),
         resource=Resource.WORKSPACE if limit.field == RAM_BUDGET else Resource.POOL,
         taken=taken,
@@ -76,7 +78,7 @@ def check_workspace(
 def _room(plan: MemoryPlan, full: int) -> str:
     """Return what the other pools hold."""
     others = [f"{p.size} bytes of '{p.name}'" for n, p in enumerate(plan.pools) if n != full]
-    return f"in use are {', '.join(others)}"
+    return f"{', '.join(others)} are in use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,11 @@ def check_flash(limit: int, weights: Sequence[Weights], code: Code) -> None:
     about = "" if code.is_known else "about "
     raise LimitError(
         f"the smallest program takes {about}{total} bytes of flash, {total - limit} more than the "
-        f"budget has: weights of {arrays} and code of {about}{code.bytes}",
+        f"budget has. The weights take {arrays} bytes, and the code takes {about}{code.bytes} "
+        "bytes",
         where="budget.flash",
-        legal=f"{total} bytes or more, {_certainty(arrays, code)}",
-        fix=f"raise the limit, or reduce the largest arrays: {listed(texts)}",
+        legal=f"a budget of {total} bytes or more, {_certainty(arrays, code)}",
+        fix=f"raise the limit, or reduce the largest arrays. These are {listed(texts)}",
         resource=Resource.FLASH,
         taken=total,
         allowed=limit,
@@ -126,10 +129,10 @@ def check_flash(limit: int, weights: Sequence[Weights], code: Code) -> None:
 def _certainty(arrays: int, code: Code) -> str:
     """Return how far one may trust what is said of a program's flash."""
     if code.is_known:
-        return "as the board's compiler made it with -O2"
+        return "measured with the board's compiler and -O2"
     return (
-        f"by an estimate: for GCC with -O2 it may be {arrays + code.least} to "
-        f"{arrays + code.most}; --board BOARD has the board's compiler make it"
+        f"by an estimate. With GCC -O2 the program may take {arrays + code.least} to "
+        f"{arrays + code.most} bytes; add --board BOARD to measure it with the board's compiler"
     )
 
 
@@ -148,11 +151,11 @@ def check_stack(limit: int, frames: Sequence[tuple[str, int]]) -> None:
         return
     chain = ", ".join(f"{name} {size}" for name, size in frames)
     raise LimitError(
-        f"one call may take {total} bytes of stack, {total - limit} more than the budget has",
+        f"one run may take {total} bytes of stack, {total - limit} more than the budget has",
         where="budget.stack",
-        legal=f"{total} bytes or more, an upper bound; `microtir profile` measures what one "
-        "compiler takes",
-        fix=f"raise the limit; the deepest calls are {chain}",
+        legal=f"a budget of {total} bytes or more. This is an upper bound; `microtir profile` "
+        "measures the stack with one compiler",
+        fix=f"raise the limit. The deepest chain of calls, with bytes, is {chain}",
         resource=Resource.STACK,
         taken=total,
         allowed=limit,

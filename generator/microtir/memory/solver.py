@@ -74,9 +74,9 @@ def _cp_model() -> ModuleType:
         from ortools.sat.python import cp_model
     except ImportError:
         raise ToolError(
-            "OR-Tools is not installed, and without it there is no optimal placement",
+            "OR-Tools is not installed, and optimal placement needs it",
             where="memory.placement=optimal",
-            legal="greedy and exact need no further package",
+            legal="greedy or exact, which need no further package",
             fix=install_extra("solver"),
         ) from None
     return cp_model

@@ -127,7 +127,7 @@ def _package_name(models: Models, template: formats.FormatTemplate, options: Pac
         )
     if name.lower() in template.reserved:
         raise UsageError(
-            f"the name '{name}' has another meaning where {template.title} is used",
+            f"the name '{name}' has another meaning in the tools of {template.title}",
             where="PackageOptions(name)",
             fix=Fix("give the package another name", "give another --package-name"),
         )

@@ -29,9 +29,9 @@ def unnamed_cpu(template: FormatTemplate) -> UsageError:
     ]
     named = "|".join(boards) or "BOARD", "|".join(template.chips) or "CPU"
     return UsageError(
-        f"{template.title} is planned for one CPU, and no CPU is named",
+        f"{template.title} needs a plan for one CPU, but no CPU is named",
         where=f"microtir package --format {form}",
-        legal="--board {}, --target {}, or --target c: plain C for any CPU".format(*named),
+        legal="--board {}, --target {}, or --target c (plain C for any CPU)".format(*named),
         fix=Fix(
             "name a target",
             "add --board or --target; microtir boards and microtir targets list them",

@@ -127,15 +127,15 @@ class Measured:
         except WrongDataError as error:
             raise _refused(path, f"the tuning records: {error.what}") from None
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
-            raise _refused(path, "the file holds no tuning records")
+            raise _refused(path, "the file contains no tuning records")
         if data.get("version") != _VERSION:
-            raise _refused(path, f"the records are of version {data.get('version')}")
+            raise _refused(path, f"the tuning records have version {data.get('version')}")
         if data.get("target") != target:
             raise DataFileError(
-                f"the records are about the target '{data.get('target')}'",
+                f"the tuning records were measured for the target '{data.get('target')}'",
                 where=str(path),
-                legal=f"records of '{target}', for which the model is compiled",
-                fix="tune for a board with this CPU, or leave the records out",
+                legal=f"records for '{target}', the target of this compilation",
+                fix="run `microtir tune` for a board with this CPU, or leave out the records",
             )
         return Measured(target, MappingProxyType(_costs(path, data.get("records"), kernels)))
 
@@ -150,7 +150,7 @@ def _costs(path: Path, records: object, kernels: Collection[str] | None) -> dict
             raise _refused(path, f"record {number} names no operator and kernel")
         # Layouts follow the name of a kernel.
         if kernels is not None and kernel.partition(" ")[0] not in kernels:
-            raise _refused(path, f"record {number} is of '{kernel}', which no longer exists")
+            raise _refused(path, f"record {number} names '{kernel}', which no longer exists")
         if not _is_count(instructions):
             raise _refused(path, f"record {number} has no number of instructions")
         if cycles is not None and not _is_count(cycles):
@@ -168,7 +168,7 @@ def _refused(path: Path, what: str) -> DataFileError:
         what,
         where=str(path),
         legal=f"a file that `microtir tune` wrote, version {_VERSION}",
-        fix="write it again with `microtir tune MODEL --board BOARD --records FILE`",
+        fix="write the file again with `microtir tune MODEL --board BOARD --records FILE`",
     )
 
 

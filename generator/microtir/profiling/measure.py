@@ -123,7 +123,7 @@ def measure(
             )
         text = out.read_text()
     if "inferences 1\n" not in text:
-        raise EmulatorError(f"the program never ran '{chosen.run}' to its end", where=str(program))
+        raise EmulatorError(f"the program completed no call of '{chosen.run}'", where=str(program))
     costs = tuple(_costs(text, regions, project))
     return Measurement(
         model=chosen.name,

@@ -221,7 +221,7 @@ def _check_counting(board: Board) -> None:
     core = board.target.core
     if kind is EmulatorKind.QEMU and instruction_set(core.family).cpu_costs(core) is None:
         raise BoardError(
-            f"there is no table of cycles for '{board.target}'", where=f"{board.file}: target"
+            f"microtir has no cycle table for '{board.target}'", where=f"{board.file}: target"
         )
 
 

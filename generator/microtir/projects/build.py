@@ -47,7 +47,7 @@ def run_build(
             f"'{' '.join(command)}' failed with status {done.returncode}:\n{messages}"
             + "".join(places_in(messages, metadata) for metadata in models()),
             where=str(folder),
-            fix=f"look into {folder}, and run the command there again",
+            fix=f"run the command again in {folder}",
         )
     return done.stdout
 

@@ -135,8 +135,8 @@ def check_fit(board: Board, needs: MemoryDemand) -> None:
         "a larger board, or build with"
     )
     raise ModelTooLargeError(
-        f"the model is too large: {memory.name} would need {_total(parts)} bytes and has "
-        f"{memory.size}\n{tables}",
+        f"the model is too large for the board. It needs {_total(parts)} bytes of {memory.name}, "
+        f"which has {memory.size}\n{tables}",
         where=f"board '{board.name}'",
         fix=Fix(
             f"{advice} optimize='ram-least' or 'flash'", f"{advice} --optimize ram-least or flash"

@@ -43,7 +43,7 @@ def read_console(project: Project, port: str, timeout: float) -> str:
     raise EmulatorError(
         f"the program's last line did not arrive in {timeout:g} seconds; the output was:\n{shown}",
         where=port,
-        fix="reset the board while this waits; check the wires and the speed of the port",
+        fix="reset the board while microtir waits. Check the wires and the speed of the port",
     )
 
 

@@ -146,9 +146,11 @@ def _check_options(template: Template, options: ProjectOptions) -> None:
         value = getattr(options, name)
         if tuple(value) != tuple(getattr(default, name)) and name not in template.honours:
             raise ProjectError(
-                f"got {value!r}, and projects of type '{template.type.value}' do not accept it",
+                f"the value is {value!r}, but projects of type '{template.type.value}' do not "
+                "accept this option",
                 where=f"options.{name}",
-                fix=f"leave it out, and set it where your framework does: {template.settings}",
+                fix="leave out the option, and use the setting of your framework "
+                f"({template.settings})",
             )
 
 
@@ -202,7 +204,7 @@ def _check_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]
         if support.type is not ProjectType.BAREMETAL:
             told = f"a project of type '{support.type.value}'"
         raise ProjectError(
-            f"{told} cannot have debug checks: they print, and need the vectors of a Cortex-M",
+            f"{told} cannot have debug checks, which print and need the vector table of a Cortex-M",
             where="options.debug_checks",
             legal="a bare-metal project for a Cortex-M that runs samples",
             fix=Fix(

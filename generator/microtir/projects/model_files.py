@@ -97,7 +97,7 @@ def check_headers(names: Sequence[str], paths: Sequence[str], where: str) -> Non
     for name in names:
         if f"{name}.h" in taken:
             raise ProjectError(
-                f"the project has a file '{name}.h' of its own",
+                f"the project itself contains a file '{name}.h'",
                 where=where,
                 fix="give the model another module_name in its configuration",
             )

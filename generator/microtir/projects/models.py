@@ -238,7 +238,7 @@ def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> M
             raise ProjectError(
                 f"there are {names.count(name)} models with the module name '{name}'",
                 where="project.generate(artifact)",
-                fix="give each its own module_name in its configuration",
+                fix="give each model a different module_name in its configuration",
             )
     for name in options.samples:
         if name not in names:
@@ -355,10 +355,9 @@ def _info(artifact: Artifact) -> ModelInfo:
     model = artifact.module.model
     if model is None:
         raise ProjectError(
-            f"'{artifact.metadata.module_name}' holds functions and no model: it contains "
-            f"nothing that can run alone",
+            f"'{artifact.metadata.module_name}' contains only functions, and no model that can run",
             where="project.generate(artifact)",
-            fix="build it from a model, or use the exported sources in a project of your own",
+            fix="build the project from a model, or use the exported sources in your own project",
         )
     return model
 
@@ -391,7 +390,8 @@ def _steps(model: ModelInfo, arrays: Mapping[str, Array]) -> int:
     }
     if len(counted) > 1 or 0 in counted:
         raise ProjectError(
-            f"the arrays hold sequences of {' and '.join(map(str, sorted(counted)))} steps",
+            "the arrays contain sequences of different lengths "
+            f"({' and '.join(map(str, sorted(counted)))} steps)",
             where=f"samples of '{model.name}'",
             legal="the same number for every input and output, 1 or more",
         )

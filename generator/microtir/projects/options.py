@@ -67,7 +67,7 @@ class ProjectOptions:
         # A text is a sequence, too: it would become one macro for each of its letters.
         if isinstance(self.definitions, str):
             raise ProjectError(
-                f"got the text '{self.definitions}'",
+                f"the value is the text '{self.definitions}'",
                 where="options.definitions",
                 legal="a list of NAME or NAME=value",
                 fix=f"write ['{self.definitions}']",
@@ -75,9 +75,9 @@ class ProjectOptions:
         for definition in self.definitions:
             if not _DEFINITION.fullmatch(str(definition)):
                 raise ProjectError(
-                    f"got {definition!r}",
+                    f"{definition!r} is not a definition",
                     where="options.definitions",
-                    legal="NAME or NAME=value, without blanks and quotes",
+                    legal="NAME or NAME=value, without spaces and quotes",
                 )
         if self.stack is not None and self.stack < MINIMAL_STACK:
             raise ProjectError(
@@ -85,9 +85,9 @@ class ProjectOptions:
             )
         if not re.fullmatch(r"-O([0-3sgz]|fast)", self.optimization):
             raise ProjectError(
-                f"got '{self.optimization}'",
+                f"'{self.optimization}' is not an optimisation option of the compiler",
                 where="options.optimization",
                 legal="-O0, -O1, -O2, -O3, -Os, -Oz, -Og, -Ofast",
             )
         if self.server and self.samples:
-            raise ProjectError("a server program has no samples", where="options.samples")
+            raise ProjectError("a server program cannot contain samples", where="options.samples")

@@ -133,7 +133,7 @@ def shared_pools(pools: Iterable[PoolValues]) -> tuple[SharedPool, ...]:
                 f"the pool '{pool.name}' is in the section '{same[0].section}' for one model and "
                 f"in '{pool.section}' for another",
                 where="project.generate(artifact)",
-                fix="give both the same section, or the pools different names",
+                fix="use the same section for both models, or give the pools different names",
             )
     return tuple(
         SharedPool(memory, same[0].section, tuple(same)) for memory, same in pools_of.items()

@@ -98,9 +98,9 @@ class Project:
         """Return the program's file, built or not; ProjectError if this type makes none."""
         if self.program is None:
             raise ProjectError(
-                f"a project of type '{self.type.value}' makes no program by itself",
+                f"a project of type '{self.type.value}' does not build a program by itself",
                 where=str(self.folder),
-                fix="add it to a project of the framework",
+                fix="add the project to a project of the framework",
             )
         return self.folder / self.program
 
@@ -204,12 +204,12 @@ class Project:
         flasher, command = self.board.flasher, self.flash_command
         if not command:
             raise ProjectError(
-                f"no command is known that flashes a program to '{self.board.name}'",
+                f"microtir has no command that flashes a program to '{self.board.name}'",
                 where=f"{self.board.file}: flash",
-                fix=f"write {program} with the tool of your debug probe",
+                fix=f"flash {program} with the tool of your debug probe",
             )
         if port is None and any("{port}" in word for word in command):
-            raise ProjectError("the board is written through a serial port", where="port")
+            raise ProjectError("the board is flashed through a serial port", where="port")
         package = flasher.package if flasher and not self.flash_step else None
         require_program(command[0], package, self.flash_step.note if self.flash_step else None)
         run_build([word.replace("{port}", port or "") for word in self._filled(command)],
@@ -263,10 +263,10 @@ class Project:
     def _check_is_program(self, built: Path) -> None:
         if not self.makes_program:
             raise ProjectError(
-                f"a project of type '{self.type.value}' makes a library for '{self.board.name}', "
+                f"a project of type '{self.type.value}' builds a library for '{self.board.name}', "
                 "and no program",
                 where=str(built),
-                fix="link it into your program, or generate a project of another type",
+                fix="link the library into your program, or generate a project of another type",
             )
 
     def _filled(self, command: Sequence[str]) -> list[str]:

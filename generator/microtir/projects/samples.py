@@ -45,10 +45,11 @@ def arbitrary_samples(inputs: Sequence[Port]) -> Samples:
     elements = sum(port.type.elements for port in inputs)
     if elements > MOST_ARBITRARY:
         raise ProjectError(
-            f"the inputs have {elements} elements, whose values would become C source",
+            f"the inputs have {elements} elements, which is too many for generated samples in C "
+            "source",
             where="samples",
-            legal=f"at most {MOST_ARBITRARY} without your own samples",
-            fix="give samples of your own",
+            legal=f"at most {MOST_ARBITRARY} elements without your own samples",
+            fix="give your own samples",
         )
     generator = random.Random(0)  # documented to give the same numbers in every version
     arrays: dict[str, Array] = {}

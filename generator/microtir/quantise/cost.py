@@ -196,8 +196,8 @@ def _score(labels: Array, before: Array, after: Array) -> Score:
         raise UsageError(
             f"the labels are {labels.dtype} of the shape {labels.shape}",
             where="labels",
-            legal=f"a class of {before.shape[1]} as an integer, or floats of the shape"
-            f" {before.shape} of the output",
+            legal=f"an integer from 0 to {before.shape[1] - 1} for each sample, or floats of the "
+            f"output's shape {before.shape}",
         )
     before_right, after_right = (
         outputs.argmax(axis=1) == flat[:, 0] for outputs in (before, after)

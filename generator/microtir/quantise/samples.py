@@ -57,9 +57,9 @@ class Samples:
         counts = {name: len(array) for name, array in checked.items()}
         if len(set(counts.values())) > 1:
             raise UsageError(
-                f"inputs have {counts} samples",
+                f"the inputs have different numbers of samples ({counts})",
                 where="samples",
-                legal="the same number of each input",
+                legal="the same number of samples for each input",
             )
         count = next(iter(counts.values()), 1)
         runs = [{name: array[n] for name, array in checked.items()} for n in range(count)]
@@ -84,7 +84,7 @@ def _checked(graph: Graph, tensor: Tensor, arrays: Mapping[str, Array]) -> Array
     where, shape = f"samples: '{tensor.name}'", graph.type_of_all(tensor).shape
     if tensor.name not in arrays:
         raise UsageError(
-            f"there are no samples of the input '{tensor.name}'",
+            f"there are no samples for the input '{tensor.name}'",
             where="samples",
             legal=f"an array {_shape_text(shape)} of {tensor.dtype.value}",
         )
@@ -98,17 +98,17 @@ def _checked(graph: Graph, tensor: Tensor, arrays: Mapping[str, Array]) -> Array
     is_real = kind.kind == "f" and array.dtype.kind == "f"
     if array.dtype != kind and not is_real:
         raise UsageError(
-            f"the samples are {array.dtype}",
+            f"the samples have the type {array.dtype}",
             where=where,
             legal=kind.name,
-            fix="give them as the model was trained on them: scaled, and in this type",
+            fix="give samples of this type, scaled as for the training of the model",
         )
     values = array.reshape(len(array), *shape)
     if kind.kind == "f":
         finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
         if not finite.all():
             raise UsageError(
-                f"sample {int(np.argmin(finite))} holds a value that is not finite",
+                f"sample {int(np.argmin(finite))} contains a value that is not finite",
                 where=where,
                 legal="numbers",
                 fix="leave the sample out, or replace its NaN values",

@@ -79,9 +79,9 @@ def collected(graph: Graph, runs: Sequence[Mapping[str, Array]]) -> Mapping[Tens
             if _is_real(tensor):
                 if not np.isfinite(values).all():
                     raise UsageError(
-                        "its result is not finite on a sample",
+                        "the result of this layer is not finite for a sample",
                         where=f"{node.source} ('{node.name}')",
-                        fix="check how the samples are scaled, and leave out damaged ones",
+                        fix="check the scaling of the samples, and leave out damaged samples",
                     )
                 statistics[tensor].add(values)
         if isinstance(node.op, EndRepeat):  # what the next turn begins with

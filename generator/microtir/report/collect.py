@@ -79,7 +79,7 @@ def describe(
     """
     if module.graph is None:
         raise UsageError(
-            "the module holds functions and no graph",
+            "the module contains only functions, and no graph",
             where="report",
             legal="a module from `microtir.frontend`",
         )

@@ -12,7 +12,7 @@ from microtir.report.data import FINISH, Report, ReportedLayer, ReportedProfile,
 from microtir.support.reading import NATURAL, WrongDataError, check, parse_json
 from microtir.support.texts import TEXT
 
-_FIX = "profile this model with the options of the report"
+_FIX = "run `microtir profile` for this model, with the options of the report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +153,14 @@ def _check_same(report: Report, profile: MeasuredProfile) -> None:
     ram = dict(profile.totals.ram)
     workspace = ram.get("workspace", 0) + ram.get("scratch", 0)
     if profile.model != report.file:
-        difference = f"'{profile.model}', the report of '{report.file}'"
+        difference = f"'{profile.model}', but the report is for '{report.file}'"
     elif profile.targets and profile.targets != report.targets:
         measured, described = (
             " and ".join(targets) for targets in (profile.targets, report.targets)
         )
-        difference = f"code for '{measured}', the report of code for '{described}'"
+        difference = f"'{measured}', but the report is for '{described}'"
     elif workspace != report.workspace:
-        difference = f"a workspace of {workspace} bytes, the report of {report.workspace}"
+        difference = f"a workspace of {workspace} bytes, but the report is for {report.workspace}"
     else:
         return
-    raise DataFileError(f"the profile is of {difference}", where=profile.file, fix=_FIX)
+    raise DataFileError(f"the profile was measured for {difference}", where=profile.file, fix=_FIX)

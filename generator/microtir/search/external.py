@@ -62,12 +62,12 @@ def choose_external(
     """
     if len(config.external) != 1:
         raise UsageError(
-            f"the configuration names {len(config.external)} libraries",
+            f"the comparison needs one library, but the configuration names {len(config.external)}",
             where="external",
-            legal="one, to compare with",
+            legal="one library",
             fix=Fix(
-                "name it: external=External('cmsis-nn', FOLDER)",
-                "name it: --external cmsis-nn=FOLDER",
+                "name the library: external=External('cmsis-nn', FOLDER)",
+                "name the library: --external cmsis-nn=FOLDER",
             ),
         )
     (library,) = config.external

@@ -12,8 +12,8 @@ from microtir.support.templates import render_page
 COLUMNS = ("board", "CPU", "RAM", "flash", "est. cycles", "est. time", "verdict")
 RIGHT = ("RAM", "flash", "est. cycles", "est. time")
 NOTE = (
-    "RAM and flash: the bytes needed, of those that the board has. All figures are estimates; "
-    "cycles and time have no wait states."
+    "RAM and flash: bytes that the model needs, of the bytes that the board has. All figures are "
+    "estimates. Cycles and time do not include wait states."
 )
 
 

@@ -67,15 +67,15 @@ def too_large(module: IRModule, config: CompilationConfig, board: str) -> tuple[
     fit = _fit_on(module, config, board)
     if fit.fits and not fit.flags:
         return ()
-    what, where = "the model does not fit the board as it is configured", f"board '{board}'"
+    what, where = "the model does not fit the board with this configuration", f"board '{board}'"
     if fit.fits:
-        return (ModelTooLargeError(what, where=where, fix=f"{fit.flags}: it fits then"),)
+        return (ModelTooLargeError(what, where=where, fix=f"add {fit.flags} to make it fit"),)
     at = f", even with {fit.flags}" if fit.flags else ""
     return (
         ModelTooLargeError(
             "\n".join([f"the model does not fit the board{at}:", *map("  {}".format, _lacks(fit))]),
             where=where,
-            fix="`microtir fit MODEL` shows the boards that have room",
+            fix="`microtir fit MODEL` shows boards that the model fits",
         ),
     )
 
@@ -90,9 +90,7 @@ def board_remedy(module: IRModule, board: str) -> tuple[str, ...]:
         sizes = " and ".join(f"{m.taken:,} of {m.size:,} bytes of {m.name}" for m in fit.memories)
         return (f"{fit.flags or 'nothing else'}: fits by the estimates of planning, with {sizes}",)
     nearest = f"the nearest is {fit.flags}:" if fit.flags else "as it is:"
-    lines = (
-        "none of the options that were tried makes it fit; `microtir fit MODEL` shows the boards"
-    )
+    lines = "none of the tried options makes the model fit; `microtir fit MODEL` shows the boards"
     return (f"{lines} that have room; {nearest} {'; '.join(_lacks(fit))}",)
 
 
@@ -127,9 +125,9 @@ def limit_error(limit: ReportedLimit, report: Report) -> LimitError | None:
     number = pools.get(limit.option, 0)
     is_pool = limit.option in pools
     return LimitError(
-        f"the {limit.what} is too large",
+        f"the {limit.what} takes {limit.used} bytes, more than its limit of {limit.allowed} bytes",
         where="workspace_pools.size_hint_bytes" if is_pool else limit.option,
-        legal=f"{limit.used} bytes or more",
+        legal=f"a limit of {limit.used} bytes or more",
         fix="raise the limit",
         resource=resources[limit.option],
         taken=limit.used,

@@ -226,7 +226,7 @@ async def _body(request: Request, most: int, what: str) -> bytes:
                     f"{what} has more than {most:,} bytes",
                     where="studio",
                     legal=f"at most {most:,} bytes",
-                    fix="a larger one is compiled by `microtir` in a terminal",
+                    fix="compile larger files with `microtir` in a terminal",
                 )
     except ClientDisconnect:
         raise UsageError("the page was closed before everything was sent", where="studio") from None

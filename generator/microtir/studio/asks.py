@@ -158,7 +158,7 @@ def read_ask(name: str, body: bytes) -> Ask:
     """
     if name not in ASKS:
         raise UsageError(
-            f"'{name}' cannot be asked: {nearest(name, ASKS)}".removesuffix(": "),
+            f"'{name}' is not a request of the studio: {nearest(name, ASKS)}".removesuffix(": "),
             where="studio",
             legal=", ".join(ASKS),
         )

@@ -99,7 +99,8 @@ def _bound(port: int) -> socket.socket:
             f"no server can listen on port {port}: {(error.strerror or str(error)).lower()}",
             where="--port",
             fix=Fix(
-                "use port 0, which takes a free one", "leave --port out, which takes a free one"
+                "use port 0, which selects a free port",
+                "leave out --port, so that the studio selects a free port",
             ),
         ) from None
     bound.listen()

@@ -136,7 +136,7 @@ class Worker:
 
     def _overdue(self) -> MicrotirError:
         return ToolError(
-            f"it did not end in {self._limits.seconds:g} seconds, and was stopped",
+            f"the compilation did not end in {self._limits.seconds:g} seconds, and was stopped",
             where="studio",
             fix=_IN_A_TERMINAL,
         )

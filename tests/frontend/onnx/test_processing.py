@@ -195,11 +195,11 @@ def test_refused(options: dict[str, str], text: str) -> None:
     [
         ("fft", "is not a step"), ("over:0", "divides by 0"), ("over", "needs finite numbers"),
         ("minus:nan", "needs finite numbers"), ("minus:x", "is not a number"),
-        ("nhwc,over:2", "after 'nhwc'"), ("over:2,uint8", "the type of a sensor comes first"),
+        ("nhwc,over:2", "after 'nhwc'"), ("over:2,uint8", "the sensor's type comes first"),
         ("resize:3", "height x width"), ("window:box", "hann or hamming"),
-        ("power:17", "an even length"), ("power:16:8", "an even length"), ("mel:8000", "without"),
-        ("power:16,mel:8:2", "needs the rate"), ("resize:2x2,power:4", "images"),
-        ("uint8:3", "takes none"), ("uint8;int8", "two parts without a name"),
+        ("power:17", "two lengths"), ("power:16:8", "is even"), ("mel:8000", "without"),
+        ("power:16,mel:8:2", "needs the sample rate"), ("resize:2x2,power:4", "images"),
+        ("uint8:3", "takes no numbers"), ("uint8;int8", "two parts without a name"),
     ],
 )  # fmt: skip
 def test_malformed(text: str, problem: str) -> None:

@@ -71,7 +71,7 @@ def _read_members(file: Path, tar: tarfile.TarFile, size: int) -> Iterator[tuple
         if not member.isreg() or member.issparse():
             raise damaged(file, f"{shown(member.name)} is neither a plain file nor a folder")
         if path in paths:
-            raise damaged(file, f"it contains {shown(member.name)} twice")
+            raise damaged(file, f"the archive contains {shown(member.name)} twice")
         paths.add(path)
         stream = tar.extractfile(member)
         content = stream.read(member.size) if stream is not None else b""
@@ -123,7 +123,7 @@ def modules_in(file: Path, metadata: dict[str, Any]) -> list[dict[str, Any]]:
                 file, f"the module {shown(name)} was written by another version of microtir"
             )
         if written.get("module_name") != name:
-            raise damaged(file, f"the metadata of the module {shown(name)} has another name")
+            raise damaged(file, f"the metadata of the module {shown(name)} names another module")
     return list(modules.values())
 
 

@@ -113,14 +113,14 @@ def _check(artifacts: Sequence[Contents]) -> None:
             raise UsageError(
                 f"there are {names.count(name)} programs with the module name '{name}'",
                 where=where,
-                fix="give each its own module_name in its configuration",
+                fix="give each program a different module_name in its configuration",
             )
         if len(artifacts) > 1 and not is_model(artifact):
             raise UsageError(
-                f"'{name}' holds functions and no model, and cannot share an archive",
+                f"'{name}' contains only functions, and no model, so it cannot share an archive",
                 where=where,
-                legal="models, or one program of functions",
-                fix="export it into a separate archive",
+                legal="only models, or a single program of functions",
+                fix="export this program into a separate archive",
             )
 
 
@@ -148,7 +148,7 @@ def _add(files: dict[str, bytes], more: Mapping[str, bytes]) -> None:
             raise UsageError(
                 f"two programs have different files '{path}'",
                 where="export_model_library_format(artifacts)",
-                fix="compile all of them with the same microtir",
+                fix="compile all programs with the same version of microtir",
             )
 
 
@@ -186,6 +186,6 @@ def _refuse_foreign(target: Path, artifacts: Sequence[Contents], force: bool) ->
         )
     if set(there) != {whose(artifact.metadata) for artifact in artifacts}:
         raise OutputError(
-            f"the archive holds other programs: {', '.join(there)}",
-            where=str(target), legal=legal, fix=instead_of_replacing("name"),
+            f"the archive contains other programs: {', '.join(there)}",
+            where=str(target), legal=legal, fix=instead_of_replacing("name")
         )  # fmt: skip

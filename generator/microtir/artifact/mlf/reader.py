@@ -100,11 +100,11 @@ def _artifact(
         raise damaged(file, f"the configuration is not valid: {error.what}") from None
     except (WrongDataError, GraphError) as error:
         what = f"{error.what}, not {error.legal}" if error.legal else error.what
-        raise damaged(file, f"{METADATA} lacks a field, or has a wrong one: {what}") from None
+        raise damaged(file, f"{METADATA} lacks a field, or a field is wrong: {what}") from None
     except UsageError as error:
         raise damaged(file, f"{error.where}: {error.what}") from None
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise damaged(file, f"{METADATA} lacks a field, or has a wrong one: {error}") from None
+        raise damaged(file, f"{METADATA} lacks a field, or a field is wrong: {error}") from None
 
 
 def _sources(

@@ -89,7 +89,7 @@ def _refuse_two_drivers(config: CompilationConfig) -> None:
         other = "microtir checks the fast memory of a driver before using it"
     if other:
         raise UsageError(
-            f"'{EthosUInvoke.V2}' reserves a driver itself, but {other}",
+            f"'{EthosUInvoke.V2}' itself reserves a driver, but {other}",
             where="pass_config.ethos_u.invoke",
             legal=f"{EthosUInvoke.V3}, {EthosUInvoke.PLAIN}",
         )

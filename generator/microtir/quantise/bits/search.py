@@ -120,17 +120,20 @@ def search_widths(
     options = options or QuantiseOptions()
     if options.width is not Width.INT8:
         raise UsageError(
-            f"the width of all layers is {options.width.value}", where="search_widths",
-            legal="int8: the search begins with it", fix="name layers with a width of their own",
-        )  # fmt: skip
+            f"a search for widths cannot begin with {options.width.value} for all layers",
+            where="search_widths",
+            legal="int8, with which the search begins",
+            fix="leave out this width, or set the width of single layers by name",
+        )
     tell("calibrating")
     calibrated = Calibrated.of(graph, samples, options)
     layers = layers_of(calibrated.floats, options, widths)
     if not layers:
         raise UsageError(
-            "there is no layer with weights whose width is free", where=graph.name,
-            legal="convolutions, dense and recurrent layers that no pattern names",
-        )  # fmt: skip
+            "the model has no layer with weights whose width the search can choose",
+            where=graph.name,
+            legal="convolutions, dense or recurrent layers that no pattern of --layer names",
+        )
     reference = Reference.of(calibrated.floats, samples, options.holdout, labels)
     trials = Trials(calibrated, reference, layers, options, limits, price_of, tell)
     table = tuple(sensitivities(trials))

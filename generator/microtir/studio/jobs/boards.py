@@ -50,9 +50,10 @@ class Boards:
                 tell(fit_all(graph, config, boards, executor, tell))
         except BrokenProcessPool:
             raise ToolError(
-                "a planning process ended before it had a result",
+                "a process ended before its plan was complete",
                 where="boards",
-                fix="it may have needed more memory than this machine has: choose one board or CPU",
+                fix="choose one board or CPU; the process may have needed more memory than this "
+                "machine has",
             ) from None
 
     def _table(self, fits: Sequence[BoardFit], total: int) -> dict[str, object]:

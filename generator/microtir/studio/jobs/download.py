@@ -97,7 +97,7 @@ class Download:
         model = self.plan.model
         if model.origin is None:
             raise UsageError(
-                "this model was not quantised here", where="download", fix="use its own file"
+                "the studio did not quantise it", where="download", fix="use its own file"
             )
         if self.kind is DownloadKind.TFLITE:
             return model.path.name, model.path.read_bytes()

@@ -54,7 +54,7 @@ def onnx_bytes(graph: Graph) -> bytes:
         from onnx import ValueInfoProto, helper
     except ImportError:
         raise ToolError(
-            "ONNX models are written with the package onnx, which is not installed",
+            "the package onnx is not installed, and is needed to write ONNX models",
             where=graph.name,
             fix=install_extra("onnx"),
         ) from None
@@ -63,7 +63,7 @@ def onnx_bytes(graph: Graph) -> bytes:
     refused = [_problem(node) for node, write in writers if write is None]
     if refused:
         raise UnsupportedModelError(
-            f"{len(refused)} of its layers cannot be written",
+            f"{len(refused)} layers of the model cannot be written as ONNX",
             where=f"{graph.name}.onnx",
             problems=refused,
         )
@@ -94,8 +94,8 @@ def floats_instead(graph: Graph) -> tuple[str, ...]:
 
 def _problem(node: Node) -> UnsupportedModelError:
     return UnsupportedModelError(
-        f"{record_of(node.op).name} is not written as ONNX",
+        f"microtir cannot write {record_of(node.op).name} as ONNX",
         where=f"{node.source} ({brief(node.name)!r})",
-        legal="layers that the writer has, see docs/quantise.md",
+        legal="layers that microtir can write (see docs/quantise.md)",
         fix="write a .tflite file",
     )

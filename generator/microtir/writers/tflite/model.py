@@ -90,7 +90,7 @@ class _Model:
         size = sum(t.type.bytes for t in graph.tensors() if t.is_constant)
         if size >= _MOST_BYTES:
             raise UnsupportedModelError(
-                f"its constants take {size} bytes",
+                f"the constants of the model take {size} bytes",
                 where=graph.name,
                 legal="less than 2 GiB",
                 fix="write a smaller model",
@@ -105,7 +105,7 @@ class _Model:
             self._write(node, writing)
         if self.problems:
             raise UnsupportedModelError(
-                f"{len(self.problems)} of its layers cannot be written",
+                f"{len(self.problems)} layers of the model cannot be written as TFLite",
                 where=f"{graph.name}.tflite",
                 problems=self.problems,
             )
@@ -146,8 +146,10 @@ class _Model:
                 else:
                     self._refuse(
                         node,
-                        "its state is not private, or does not begin at zero",
-                        "let its states begin at zero, make them inputs, or write .onnx",
+                        "the state of this layer is used by other layers, or does not begin at "
+                        "zero",
+                        "let the states begin at zero, make them inputs of the model, or write an "
+                        ".onnx file",
                     )
 
     def _read(self, states: Collection[State]) -> None:
@@ -207,10 +209,10 @@ class _Model:
         if not np.array_equal(scales.astype(np.float32), scales):
             self.problems.append(
                 UnsupportedModelError(
-                    "its scales are not float32 numbers",
+                    "the scales of this tensor are not float32 numbers",
                     where=f"{self.graph.name}: tensor {brief(tensor.name)!r}",
                     legal="scales of 32 bits",
-                    fix="leave the layer out, or write another format",
+                    fix="leave out the layer, or write another format",
                 )
             )
 
@@ -271,7 +273,7 @@ def _reason(node: Node) -> str:
 
 
 def _advice(node: Node) -> str:
-    other = "leave the layer out, or write another format"
+    other = "leave out the layer, or write another format"
     is_table = record_of(node.op).has(Trait.ELEMENTWISE) and len(node.activations) == 1
     return f"use int8 before and after it, so that it is a table; {other}" if is_table else other
 
