@@ -101,7 +101,7 @@ def test_messages_stand_under_their_module() -> None:
     text = messages.page()
     section = text.partition("\n## config/target_text\n")[2].partition("\n## ")[0]
     assert "See [config](configuration.md)." in section
-    assert "`target option '▪' is given twice`; `give it once" in section
+    assert "`target option '▪' is given twice`; `give the option once" in section
     pages = {page.name for page in (ROOT / "docs").glob("*.md")}
     assert {*messages.TOPICS.values()} <= pages
 
