@@ -21,6 +21,6 @@ def test_without_atheris(
 
 def test_a_child_that_fails_is_a_problem(tmp_path: Path) -> None:
     """Where the child ends without the count of its runs, nothing was tried."""
-    trial = guided.guided("no such kind", 1, 1, tmp_path)
+    trial = guided.guided("no such kind", 1, "-runs=1", tmp_path)
     assert trial.tried == 0
     assert trial.problem

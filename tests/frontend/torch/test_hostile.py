@@ -81,6 +81,15 @@ ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 
+def test_an_entry_without_numbers() -> None:
+    """A field that is missing is named."""
+    members = layer().members()
+    table = json.loads(members[CONFIG])
+    del table["config"]["w"]["tensor_meta"]
+    changed = zipped({**members, CONFIG: json.dumps(table).encode()})
+    assert "'tensor_meta' is missing" in str(refusal(changed))
+
+
 @pytest.mark.parametrize("name", ENTRIES)
 def test_entries_of_weights(name: str) -> None:
     """Offsets, strides and sizes are checked against the member."""

@@ -26,7 +26,7 @@ from microtir.frontend.keras.weights import Weights, weights_of
 from microtir.frontend.onnx.emitter import GraphParts, NodeEmitter
 from microtir.frontend.onnx.file import FileValue
 from microtir.frontend.onnx.loops import repeated
-from microtir.frontend.onnx.node import UnreadValueError
+from microtir.frontend.onnx.node import TOO_LARGE, UnreadValueError
 from microtir.frontend.onnx.output_ports import OutputPorts
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.graph.ir import Array, Graph, Node, SourceLocation, State, Tensor, TensorType
@@ -227,7 +227,9 @@ class KerasGraph:
         self._parts.budget.allow_for_node()
         try:
             results = reader.read(layer)
-        except (ArithmeticError, MemoryError, ValueError) as error:
+        except MemoryError as error:
+            raise layer.malformed(TOO_LARGE) from error
+        except (ArithmeticError, ValueError) as error:
             raise layer.malformed(
                 f"its configuration has numbers outside of the range of floats: {error}"
             ) from error

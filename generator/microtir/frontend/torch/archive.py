@@ -110,7 +110,8 @@ class Archive:
         entry = self._table(folder).get(name)
         if entry is None:
             raise ModelFileError("the archive does not contain it", where=where, fix=_NEWER)
-        if entry.flag("use_pickle", False) or not isinstance(entry.fields["tensor_meta"], dict):
+        has_numbers = entry.fields.get("tensor_meta", {}) is not None
+        if entry.flag("use_pickle", False) or not has_numbers:
             raise UnsupportedModelError(
                 "it is a pickled object of Python, which could run any code",
                 where=where,

@@ -12,7 +12,12 @@ from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.emitter import GraphParts, NodeEmitter
 from microtir.frontend.onnx.loops import repeated
 from microtir.frontend.onnx.named_values import read_named
-from microtir.frontend.onnx.node import CANNOT_COMPUTE, UnreadValueError, check_ranks
+from microtir.frontend.onnx.node import (
+    CANNOT_COMPUTE,
+    TOO_LARGE,
+    UnreadValueError,
+    check_ranks,
+)
 from microtir.frontend.onnx.readers import READERS as ONNX_READERS
 from microtir.frontend.torch.memory import (
     Memory,
@@ -253,7 +258,9 @@ class NodeReader:
             )
         try:
             return reader.read(operands)
-        except (ArithmeticError, MemoryError, ValueError) as error:
+        except MemoryError as error:
+            raise operands.malformed(TOO_LARGE) from error
+        except (ArithmeticError, ValueError) as error:
             reason = f": {brief(str(error))}" if str(error) else ""
             raise operands.malformed(f"{CANNOT_COMPUTE}{reason}") from error
 
