@@ -188,8 +188,12 @@ class Convolution(WindowedBlocks[Form], PhaseKernel):
         return refusals.type_refusal(node, self.dtype) or _refusal(node)
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Return the instructions, from counts of emulated Cortex-M3 and M4."""
-        by_rows = calls.rows > 0
+        """Return the instructions, from counts of emulated Cortex-M3 and M4.
+
+        Floats have registers of their own, so that the others hold all pointers of a loop, and
+        their bias is the first value of a sum.
+        """
+        by_rows, is_float = calls.rows > 0, self.dtype.is_float
         block, runs = _block(node, self.form), _runs(node, self.form)
         channels = block.channels
         finish = _finish(node, self.form)
@@ -202,8 +206,9 @@ class Convolution(WindowedBlocks[Form], PhaseKernel):
                 continue
             products = runs.taps * (pixels * channels * finish[0].per_product + pixels + channels)
             repeats = runs.length > block.turn
-            loops = repeats * runs.taps * 8 // block.turn + runs.rows * runs.parts * 8
-            outputs = channels * (4 + pixels * finish[0].instructions)
+            loops = repeats * runs.taps * (4 if is_float else 8) // block.turn
+            loops += runs.rows * runs.parts * 8
+            outputs = channels * (pixels * finish[0].instructions + 4 * (not is_float))
             total += count * (turns * (products + loops + outputs + 20) + 20)
         return total
 
