@@ -134,8 +134,9 @@ def nearness(prices: Mapping[str, Price]) -> str:
     near = sum(abs(p.said - 1) <= NEAR for p in prices.values())
     name, worst = max(prices.items(), key=lambda item: abs(item[1].said - 1))
     return (
-        f"stated within 5 % for {near} of {len(prices)} ({near / len(prices):.0%}); "
-        f"the worst is {worst.said:.2f} times, {name}"
+        f"planning's estimate is within 5 % of the measurement for {near} of {len(prices)} models "
+        f"({near / len(prices):.0%}). The worst estimate is {worst.said:.2f} times the "
+        f"measurement, for `{name}`"
     )
 
 

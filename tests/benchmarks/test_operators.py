@@ -72,4 +72,5 @@ def test_only_what_is_asked_for_is_measured(
     )]  # fmt: skip
     assert set(found) == {"cortex-m4"}
     said = capsys.readouterr().out
-    assert "stated within 5 % for 2 of 3 (67%); the worst is 0.93 times, int8: SVDF" in said
+    assert "within 5 % of the measurement for 2 of 3 models (67%). The worst estimate" in said
+    assert "is 0.93 times the measurement, for `int8: SVDF, 40" in said
