@@ -280,7 +280,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[MicrotirError], str]] = {
             replace(flip_in_te(), meaning=lambda _op, _n, x, _o: x.sum()), [IMAGE, OFFSET], [IMAGE]
         ),
         GraphError,
-        "the numpy function of 'Flip' gave int64 ()",
+        "the numpy function of 'Flip' returned int64 ()",
     ),
     "name of c": (
         lambda: custom.from_c("Flip", flipped, function="flip it"),
@@ -297,7 +297,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[MicrotirError], str]] = {
             custom.as_model(flip_in_c(), [IMAGE, OFFSET], [IMAGE]), Target("c -mcpu=atmega2560")
         ),
         UsageError,
-        "is passed by pointer, and an AVR's flash is not",
+        "is passed by pointer, but an AVR cannot read its",
     ),
 }
 

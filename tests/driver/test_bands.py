@@ -136,7 +136,7 @@ def test_cut_columns_is_verified_and_replayed(monkeypatch: pytest.MonkeyPatch) -
     assert planned is not None and planned.graph in seen
     assert seen[0].nodes != planned.graph.nodes and len(seen) > 1
     monkeypatch.setattr(cut_columns, "_padded", lambda op, _sides: op)
-    with pytest.raises(GraphError, match="pass 'cut_columns' made a graph that is not well formed"):
+    with pytest.raises(GraphError, match="pass 'cut_columns' made an invalid graph"):
         lower("tir.verify_each_pass")
     monkeypatch.setattr(cut_columns, "_padded", lambda op, sides: padded(op, sides[::-1]))
     with pytest.raises(GraphError, match="pass 'cut_columns' changed the output"):

@@ -86,7 +86,7 @@ def test_functions_run_behind_what_reads_a_file() -> None:
     behind = {name: [spy] for name in ("read_operators", "older_quantization", "fuse_quantised")}
     microtir.frontend.read_model(INT8, name="digits", after=behind)
     assert seen == ["digits"] * 2, "the pass of ONNX does not run"
-    with pytest.raises(UsageError, match="no pass 'fuse_quantised' runs there"):
+    with pytest.raises(UsageError, match="no pass 'fuse_quantised' runs at this point"):
         microtir.frontend.from_tflite(INT8, after=behind)
     broken = {"older_quantization": [lambda graph: replace(graph, nodes=graph.nodes[1:])]}
     with pytest.raises(GraphError, match=r"after\['older_quantization'\]: '<lambda>'"):
@@ -247,7 +247,7 @@ def test_replay_names_a_pass_that_changes_a_result() -> None:
     """With the option on, TIR passes of the user are replayed as the compiler's own are."""
     config = CompilationConfig.from_target("c")
     config = replace(config, pass_config={"tir.replay_each_pass": True})  # type: ignore[arg-type]
-    with pytest.raises(TirError, match="'_last_element_zero' changed the meaning"):
+    with pytest.raises(TirError, match="'_last_element_zero' changed a result"):
         microtir.build(
             te.create_schedule(_doubled()), config,
             passes=ExtraPasses(tir_last=[_last_element_zero]),
@@ -285,7 +285,7 @@ def _renamed(func: PrimFunc) -> PrimFunc:
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "nothing returned": (
         lambda: microtir.lower(model(), passes=ExtraPasses(graph_first=[_nothing])),
-        "passes.graph_first: '_nothing': the pass gave nothing",
+        "passes.graph_first: '_nothing': the pass returned nothing",
     ),
     "function renamed": (
         lambda: microtir.lower(model(), passes=ExtraPasses(tir_last=[_renamed])),
@@ -295,13 +295,13 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: microtir.lower(
             te.create_schedule(_doubled()), passes=ExtraPasses(graph_last=[_without_activation])
         ),
-        "passes.graph_last: the pass would never run: it has no graph",
+        "passes.graph_last: the pass would never run: the module has no graph",
     ),
     "lowered": (
         lambda: microtir.build(
             microtir.lower(model()), passes=ExtraPasses(tir_last=[_last_element_zero])
         ),
-        "passes.tir_last: the pass would never run: it is lowered already",
+        "passes.tir_last: the pass would never run: the module is already lowered",
     ),
 }
 

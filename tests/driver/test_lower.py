@@ -74,7 +74,9 @@ def test_options_that_do_not_apply_are_refused(option: str, kind: str) -> None:
     call = partial(microtir.lower, given, args=[])
     if option == "binds":
         call = partial(microtir.lower, given, binds={})
-    with pytest.raises(UsageError, match=rf"lower\({option}\): lower\(\) of a {kind} takes no"):
+    with pytest.raises(
+        UsageError, match=rf"lower\({option}\): lower\(\) takes no {option} with a {kind}"
+    ):
         call()
 
 
@@ -83,7 +85,7 @@ def test_a_name_for_several_functions_is_refused() -> None:
     one, two = function("one"), function("two")
     renamed = microtir.lower(IRModule(functions=(one,)), name="other")
     assert [f.name for f in renamed.functions] == ["other"]
-    with pytest.raises(UsageError, match="of a module with 2 functions"):
+    with pytest.raises(UsageError, match="for a module with 2 functions"):
         microtir.lower(IRModule(functions=(one, two)), name="other")
 
 

@@ -145,5 +145,5 @@ def test_a_merged_layer_that_is_another_function_is_refused(
         return right(skeleton, body, [number + 1 for number in numbers])
 
     monkeypatch.setattr(merging, "_call", wrong)
-    with pytest.raises(TirError, match="it computes something else"):
+    with pytest.raises(TirError, match="the function computes another result"):
         built(PORTABLE, Optimize.FLASH)

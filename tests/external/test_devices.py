@@ -152,7 +152,7 @@ def test_what_cannot_be_is_refused() -> None:
     both = CompilationConfig(
         targets="c", executor=Executor("aot", {"interface-api": "packed", "link-params": False})
     )
-    with pytest.raises(UsageError, match="runs on a device and reads constants"):
+    with pytest.raises(UsageError, match="uses a device and reads constants"):
         microtir.build(model(), both, libraries=[library()])
 
 

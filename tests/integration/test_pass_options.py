@@ -123,7 +123,7 @@ def test_replay_names_the_first_pass_that_changes_a_result(
     with_passes(monkeypatch, Simplify(), Wrong(), Simplify())
     microtir.build(unmarked(), BASE)
     checked = BASE.with_(pass_config={"tir.replay_each_pass": True})
-    with pytest.raises(TirError, match="pass 'wrong' changed the meaning") as caught:
+    with pytest.raises(TirError, match="pass 'wrong' changed a result") as caught:
         microtir.build(unmarked(), checked)
     assert "'y' at (0, 0)" in str(caught.value)
     with_passes(monkeypatch, Simplify(), Simplify())

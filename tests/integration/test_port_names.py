@@ -165,8 +165,11 @@ def test_renamed_ports_are_known_by_all_names() -> None:
         ({"rename_input": "total=a"}, "no input is called 'total'"),
         ({"rename_output": "left=a"}, "no output is called 'left'"),
         ({"rename_input": f"left=a,{LEFT}=b"}, "'left' is renamed twice"),
-        ({"rename_input": "left=right"}, "'right' is a name of another input or output"),
-        ({"rename_input": "left=a", "rename_output": "total=a"}, "'a' is a name of another"),
+        ({"rename_input": "left=right"}, "'right' is already the name of another input or output"),
+        (
+            {"rename_input": "left=a", "rename_output": "total=a"},
+            "'a' is already the name of another",
+        ),
         ({"rename_input": "left=a-b"}, "'a-b' is not a valid name in C. 'a_b' is valid"),
         ({"rename_input": "left=a,right=a"}, "names 'a' twice"),
         ({"rename_output": "total=int"}, "'int' is not a valid name in C. 'int_' is valid"),

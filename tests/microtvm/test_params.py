@@ -80,15 +80,15 @@ SMALL = to_params({"w": np.arange(3, dtype=np.int16)})
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "cut off at byte 0"),
+        (b"", "ends too early, at byte 0"),
         (b"MTIP" + SMALL[4:], "does not begin like a list"),
-        (SMALL[:-1], "cut off"),
+        (SMALL[:-1], "ends too early"),
         (SMALL + b"\0", "1 bytes follow the last array"),
         (SMALL[:16] + struct.pack("<Q", 2**60) + SMALL[24:], "claims"),
         (SMALL[:41] + b"\0" + SMALL[42:], "no array begins"),
-        (SMALL[:33] + struct.pack("<Q", 2) + SMALL[41:], "is not the number of its names"),
+        (SMALL[:33] + struct.pack("<Q", 2) + SMALL[41:], "number of arrays than of names"),
         (SMALL[:65] + struct.pack("<i", 2**30) + SMALL[69:], "dimensions"),
-        (SMALL[:73] + struct.pack("<q", 4) + SMALL[81:], "are not an array of"),
+        (SMALL[:73] + struct.pack("<q", 4) + SMALL[81:], "cannot have"),
         (SMALL[:32] + b"\xff" + SMALL[33:], "not text"),
     ],
 )

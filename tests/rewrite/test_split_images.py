@@ -176,7 +176,7 @@ def test_counted_images_may_lie_behind_axes_of_one_element(name: str) -> None:
     check_meaning(batch, one, SplitImages.name)
     assert SplitImages()(batch) is batch
     assert "images of x along axis 1\n" in to_text(one)
-    with pytest.raises(GraphError, match="'u': images lie along its axis 1"):
+    with pytest.raises(GraphError, match="'u': axis 1 of the images does not exist"):
         verify(replace(one, image_axes=(("u", 1),)))
 
 

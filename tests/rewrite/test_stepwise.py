@@ -209,7 +209,7 @@ REFUSED = {
         [node(Tanh(), [tensor("x", (1, 5, 3))], tensor("y", (1, 5, 3)))],
         [tensor("x", (1, 5, 3))], [tensor("y", (1, 5, 3))],
     ),
-    "go over 5 and 7 steps": of_two_lengths,
+    "have 5 and 7 steps": of_two_lengths,
 }  # fmt: skip
 
 
@@ -223,7 +223,7 @@ def test_what_needs_more_than_the_past_is_refused(text: str) -> None:
 
 def test_a_sequence_of_one_step_is_refused() -> None:
     """It is computed so already."""
-    with pytest.raises(ConfigError, match="go over 1 steps"):
+    with pytest.raises(ConfigError, match="have 1 steps"):
         OneStep()(of(lstm(Kind.FLOAT32, 1, 3, 4)))
 
 

@@ -235,7 +235,7 @@ def test_models_that_cannot_be_streamed_are_refused() -> None:
     """Those that keep something, and those of which nothing stays."""
     kept = microtir.frontend.from_tflite(running_sum()).graph
     assert kept is not None
-    assert "it has a state" in refused(kept, stream_axis="1")
+    assert "the model has a state" in refused(kept, stream_axis="1")
     x, y = (tensor(name, (1, 8)) for name in "xy")
     once = graph([node(Softmax(1.0), (x,), y)], (x,), (y,))
     assert "frames" in refused(once, stream_axis="0")

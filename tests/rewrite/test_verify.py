@@ -80,17 +80,20 @@ BROKEN_GRAPHS: dict[str, tuple[Callable[[], Graph], str]] = {
         lambda: graph([_COPY], [_X, constant("c", np.ones(1, np.int8))], [_Y]),
         "an input is a constant",
     ),
-    "input twice": (lambda: graph([_COPY], [_X, _X], [_Y]), "'x' is an input twice"),
-    "output twice": (lambda: graph([_COPY], [_X], [_Y, _Y]), "'y' is an output twice"),
-    "order": (lambda: graph([_COPY], [], [_Y]), "tensor 'x': it is used before it is computed"),
+    "input twice": (lambda: graph([_COPY], [_X, _X], [_Y]), "'x' is listed twice as an input"),
+    "output twice": (lambda: graph([_COPY], [_X], [_Y, _Y]), "'y' is listed twice as an output"),
+    "order": (lambda: graph([_COPY], [], [_Y]), "tensor 'x': the tensor is not computed yet"),
     "computed twice": (
         lambda: graph([_COPY, replace(_COPY, name="again")], [_X], [_Y]),
-        "tensor 'y': it is computed twice",
+        "tensor 'y': the tensor is computed twice",
     ),
-    "computed input": (lambda: graph([_COPY], [_X, _Y], [_Y]), "tensor 'y': it is computed twice"),
+    "computed input": (
+        lambda: graph([_COPY], [_X, _Y], [_Y]),
+        "tensor 'y': the tensor is computed twice",
+    ),
     "computed constant": (
         lambda: _unary(Relu(), _X, constant("k", np.ones((1, 4), np.float32))),
-        "tensor 'k': a constant is computed",
+        "tensor 'k': an operator computes a constant",
     ),
     "missing output": (
         lambda: graph([_COPY], [_X], [tensor("z", (1, 4))]),
@@ -104,18 +107,18 @@ BROKEN_GRAPHS: dict[str, tuple[Callable[[], Graph], str]] = {
         lambda: graph([_COPY], [_X], [_Y, constant("k", np.ones(1, np.int8))]),
         "'k': an output is never computed",
     ),
-    "no outputs": (lambda: graph([_COPY], [_X], []), "test: it has no outputs"),
+    "no outputs": (lambda: graph([_COPY], [_X], []), "test: the graph has no outputs"),
     "empty tensor": (
         lambda: _unary(Relu(), tensor("x", (1, 0)), tensor("y", (1, 0))),
-        "its shape (1, 0) has no elements",
+        "the tensor has no elements, because its shape is (1, 0)",
     ),
     "huge tensor": (
         lambda: _unary(Relu(), tensor("x", (1 << 16, 1 << 16)), tensor("y", (1 << 16, 1 << 16))),
-        f"it has {1 << 34} bytes",
+        f"the tensor has {1 << 34} bytes",
     ),
     "constant of another type": (
         lambda: _of(node(Add(), [_X, Tensor("c", _X.type, np.ones((1, 4), np.int8))], _Y)),
-        "its data is int8 (1, 4)",
+        "the data of the constant is int8 (1, 4)",
     ),
     "quantised float": (
         lambda: _unary(Relu(), _X, tensor("y", (1, 4), F32, Q)),
@@ -127,11 +130,11 @@ BROKEN_GRAPHS: dict[str, tuple[Callable[[], Graph], str]] = {
     ),
     "number of scales": (
         lambda: _unary(Relu(), _int8("x", 4, q=per_channel([1.0, 2.0], 0)), _int8("y", 4)),
-        "it has 2 scales and 2 zero points",
+        "the quantisation has 2 scales and 2 zero points",
     ),
     "scale": (
         lambda: _unary(Relu(), _int8("x", 4, q=Quantization((0.0,), (0,))), _int8("y", 4)),
-        "a scale is not a positive number",
+        "a scale is not a positive finite number",
     ),
     "zero point": (
         lambda: _unary(Relu(), _int8("x", 4, q=quant(1.0, 128)), _int8("y", 4)),

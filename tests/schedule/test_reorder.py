@@ -127,11 +127,11 @@ def test_imperfect_nest_is_refused_with_the_way_out() -> None:
     s = te.create_schedule(y)
     with pytest.raises(ScheduleError, match=r"contains more than the next loop.*\n.*cache_write"):
         s.reorder(s.loop(y, "k"), s.loop(y, "j"))
-    with pytest.raises(ScheduleError, match="two or more"):
+    with pytest.raises(ScheduleError, match="fewer than two"):
         s.reorder(s.loop(y, "k"))
     _, t, y = blur()
     s = te.create_schedule(y)
-    with pytest.raises(ScheduleError, match="not nested"):
+    with pytest.raises(ScheduleError, match="no loop contains"):
         s.reorder(s.loop(t, "r"), s.loop(y, "col"))
 
 
@@ -192,5 +192,5 @@ def test_marked_loop_is_not_rewritten() -> None:
     j = s.loop(y, "j")
     s.vectorize(j)
     for step in (lambda: s.split(j, 2), lambda: s.unroll(j), lambda: s.reorder(j, s.loop(y, "i"))):
-        with pytest.raises(ScheduleError, match="vectorized already"):
+        with pytest.raises(ScheduleError, match="already vectorized"):
             step()

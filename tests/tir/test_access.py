@@ -137,7 +137,7 @@ func f(x: int8[10], y: int8[10]):
       if xo * 4 + xi < 11:
         y[xo * 4 + xi] = x[0]
 """,
-        r"function 'f': index 0 of y.* lie in \[0, 10\); known: xo in .*; so far: .*\[0, 11\]",
+        r"function 'f': index 0 of y.* lie in \[0, 10\); known facts: xo .*values: .*\[0, 11\]",
     ),
     "memory may change between two loads": (
         """
@@ -156,7 +156,7 @@ func f(x: int8[7], y: int8[20]):
     else:
       y[i] = x[i]
 """,
-        r"known: i in \[0, 20\); not \(i < 7\)",
+        r"known facts: i in \[0, 20\); not \(i < 7\)",
     ),
     "a condition evaluated too late": (
         """
@@ -226,10 +226,10 @@ def test_micro_kernels_are_proven() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (kernel(column=1), "reaches 4 elements from x"),
+        (kernel(column=1), "accesses 4 elements from x"),
         (kernel(rows=7), "index 0 of x"),
         (kernel(count="5"), "argument 'n' of 'dot'"),
-        (kernel(reach=5), "reaches outside 'a'"),
+        (kernel(reach=5), "accesses elements outside 'a'"),
         (kernel(count="i", least=1), "argument 'n' of 'dot'"),
         (kernel(count="min(i, 4)", least=1), "the precondition n >= 1"),
     ],

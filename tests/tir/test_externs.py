@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[Callable[[], None], str]] = {
     ),
     "behind the end": (
         lambda: prove_accesses(caller(extern(), start=1)),
-        "'scaled' reaches 4 elements from a[1, 1]",
+        "'scaled' accesses 4 elements from a[1, 1]",
     ),
     "range": (
         lambda: prove_accesses(caller(extern(), factor=10)),
@@ -119,7 +119,7 @@ REFUSED: dict[str, tuple[Callable[[], None], str]] = {
     ),
     "too small": (
         lambda: prove_accesses(caller(extern(5))),
-        "'scaled' reaches 5 elements from b[0]",
+        "'scaled' accesses 5 elements from b[0]",
     ),
 }
 

@@ -348,10 +348,10 @@ ARGUMENTS = [
     ((), "0 arguments for 2 parameters"),
     ((bytes_(1, 2), 3), "got 2 elements, expected 4"),
     ((np.zeros(4, np.int32), 3), "got int32, expected int8"),
-    ((5, 3), "an array is needed"),
-    ((bytes_(1, 2, 3, 4), bytes_(1)), "an integer is needed"),
-    ((np.zeros(8, np.int8)[::2], 3), "must be contiguous"),
-    ((np.frombuffer(b"abcd", np.int8), 3), "writeable"),
+    ((5, 3), "the argument is not an array"),
+    ((bytes_(1, 2, 3, 4), bytes_(1)), "the argument is not an integer"),
+    ((np.zeros(8, np.int8)[::2], 3), "is not contiguous"),
+    ((np.frombuffer(b"abcd", np.int8), 3), "read-only"),
 ]
 
 

@@ -238,7 +238,7 @@ def test_malformed_text_is_refused(body: str) -> None:
 
 def test_one_function_is_wanted() -> None:
     """parse_function refuses a text of several functions."""
-    with pytest.raises(TirError, match="holds 2 functions"):
+    with pytest.raises(TirError, match="contains 2 functions"):
         parse_function("func f():\n  pass\nfunc g():\n  pass")
     with pytest.raises(TirError, match="expected 'func'"):
         parse("let x: int32 = 1")

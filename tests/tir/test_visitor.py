@@ -88,7 +88,7 @@ def test_substitute_renames_where_a_variable_is_defined() -> None:
     assert substitute(loop, {i: j}) == For(j, IntImm(0), IntImm(4), Store(x, (j,), j))
     with pytest.raises(TirError, match="can only be renamed"):
         substitute(loop, {i: 3})
-    with pytest.raises(TirError, match="can only be replaced by a buffer"):
+    with pytest.raises(TirError, match="can be replaced only by a buffer"):
         substitute(loop, {x: 3})
     with pytest.raises(TirError, match="cannot be replaced by buffer"):
         substitute(i, {i: x})

@@ -87,11 +87,11 @@ def emit(module: IRModule, interfaces: Sequence[Interface] = INTERFACES) -> Prin
 
 def _program(module: IRModule) -> CProgram:
     if not module.is_lowered:
-        raise UsageError("the module is not lowered", where="codegen", fix="use build(module)")
+        raise UsageError("the module is not lowered", where="codegen", fix="call build(module)")
     program = make_program(module)
     if not module.model and not program.exported:
         raise UsageError(
-            "the module has no function that can be called from outside",
+            "the module exports no function, so an application could not call it",
             where=program.name,
             legal="at least one PrimFunc with exported=True",
         )

@@ -69,7 +69,7 @@ def _readers(macro: str, arrays: Iterable[ConstantArray]) -> Iterator[FlashReade
                 legal=f"at most {MAX_ARRAY_BYTES} bytes in one array",
             )
         if array.dtype is DType.FLOAT64:
-            raise UsageError("an AVR has no 64-bit floats", where=where, legal="float32")
+            raise UsageError("64-bit floats are not supported on AVR", where=where, legal="float32")
         if array.dtype not in seen:
             seen.append(array.dtype)
             far = f"pgm_get_far_address(array) + (uint32_t)(index) * {array.dtype.bytes}u"

@@ -339,7 +339,7 @@ def _externs(functions: tuple[ir.PrimFunc, ...]) -> tuple[ir.ExternFunction, ...
             raise UsageError(
                 f"two C functions are called '{extern.name}'",
                 where="codegen",
-                legal="one C function of a name: the same parameter types, the same sources",
+                legal="the same parameter types and sources for each use of a name",
                 fix="give one of them another name",
             )
     return tuple(externs.values())
@@ -391,14 +391,14 @@ def _check_device(module: IRModule, extern: ir.ExternFunction, known: ir.Device)
     where = f"the C function '{extern.name}'"
     if module.model is None:
         raise UsageError(
-            f"it runs on the device '{known.name}', and the program is not a model",
+            f"the function uses the device '{known.name}', but the program is not a model",
             where=where,
-            legal="devices in models, whose entry function activates them",
-            fix="wake the device in the C function itself",
+            legal="devices only in models, whose entry function activates them",
+            fix="activate the device in the C function itself",
         )
     if extern.device != known:
         raise UsageError(
-            f"two different devices are called '{known.name}'",
+            f"two different devices have the name '{known.name}'",
             where=where,
             fix="give one of them another name",
         )

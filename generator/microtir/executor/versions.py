@@ -95,7 +95,7 @@ def _within(parts: Sequence[tuple[int, int, Tensor]], start: int, stop: int) -> 
 
 def _overwritten(node: Node, tensor: Tensor) -> MemoryPlanError:
     return MemoryPlanError(
-        f"it reads '{tensor.name}' after its memory was given a new value",
+        f"the operator reads '{tensor.name}' after that memory was overwritten",
         where=f"{node.source} ('{node.name}')",
-        fix="report this: the order of operators is wrong",
+        fix="report this as a bug: microtir put the operators in a wrong order",
     )

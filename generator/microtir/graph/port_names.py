@@ -67,6 +67,6 @@ def by_own_names(
             raise UsageError(
                 f"'{other}' and '{key}' are two names of the same tensor",
                 where=where,
-                legal="an array under one of them",
+                legal="one array for the tensor, with one of these names",
             )
     return {name: values[key] for name, key in keys.items()}

@@ -30,10 +30,10 @@ def refuse_dependent_time(lowered: IRModule) -> None:
             problems.append(UnsupportedModelError(what, where=layer_text(function)))
     if problems:
         raise UnsupportedModelError(
-            f"the instructions of {len(problems)} functions may depend on data on {target}",
+            f"on {target}, the instruction counts of {len(problems)} functions may depend on data",
             where="constant_time",
             legal="functions without branches, loops or library functions that depend on data",
-            fix="leave constant_time out, quantise floats, or choose a CPU that chooses without "
-            "branches, such as a Cortex-M4",
+            fix="leave constant_time out, quantise floats, or use a CPU that can select values "
+            "without branches, such as a Cortex-M4",
             problems=problems,
         )

@@ -116,8 +116,8 @@ def _refuse_control(graph: Graph, config: CompilationConfig) -> None:
     node = next((node for node in graph.nodes if isinstance(node.op, Control)), None)
     if node is not None and config.is_graph():
         raise UnsupportedModelError(
-            "the graph executor runs each operator once, and the model has conditions, or a loop "
-            "that is too long to unroll or that a condition ends",
+            "the graph executor runs each operator once, but the model has a condition, or a loop "
+            "that cannot be unrolled",
             where=str(node.source),
             legal="executor 'aot'",
             fix=Fix("use executor='aot'", "compile with --executor aot"),
@@ -135,13 +135,13 @@ def _refuse_mixed(graph: Graph, config: CompilationConfig) -> None:
             " not distinguish them"
         )
         raise UnsupportedModelError(
-            f"the entries of its outermost dimension cannot be computed one by one: {reason}",
+            f"the entries of the outermost dimension cannot be computed one by one: {reason}",
             where=f"{graph.name if node is None else node.source}, batch-count",
             legal="a dimension that is outermost in all inputs and outputs, after extents of 1, "
-            "along which every operator computes each entry by itself",
+            "along which every operator computes each entry separately",
             fix=Fix(
-                "give the dimension the extent that you need, and leave 'batch-count' out",
-                "give --dim one extent instead of a range, and leave batch-count out",
+                "set the dimension to the extent that you need, and leave 'batch-count' out",
+                "pass one extent to --dim instead of a range, and leave batch-count out",
             ),
         )
 
@@ -150,7 +150,7 @@ def _refuse_stream(graph: Graph, config: CompilationConfig) -> None:
     """Refuse a table of calls where states change places from run to run."""
     if graph.stream is not None and config.is_graph():
         raise UnsupportedModelError(
-            "the graph executor has a fixed place for each state, and the states of a streamed "
+            "the graph executor has a fixed address for each state, but the states of a streamed "
             "model move from run to run",
             where="stream_axis",
             legal="executor 'aot'",

@@ -31,18 +31,18 @@ def module_of(
     stated = [option for option, value in (("args", args), ("binds", binds)) if value is not None]
     if stated:
         raise UsageError(
-            f"lower() of a {type(inputs).__name__} takes no {' and no '.join(stated)}",
+            f"lower() takes no {' and no '.join(stated)} with a {type(inputs).__name__}",
             where=f"lower({stated[0]})",
-            legal="args and binds belong to a Schedule: a PrimFunc has its parameters already",
+            legal="args and binds only with a Schedule, because a PrimFunc has parameters",
         )
     if isinstance(inputs, PrimFunc):
         return IRModule(functions=(replace(inputs, name=name, exported=True),))
     if name != "main" and inputs.graph is None and not inputs.is_lowered:
         if len(inputs.functions) != 1:
             raise UsageError(
-                f"lower(name='{name}') of a module with {len(inputs.functions)} functions",
+                f"got name='{name}' for a module with {len(inputs.functions)} functions",
                 where="lower(name)",
-                legal="a name for a module with one function; several keep their own",
+                legal="a name only for a module with one function",
             )
         inputs = inputs.with_functions((replace(inputs.functions[0], name=name),))
     return inputs if inputs.graph or inputs.is_lowered else _with_entries(inputs)
@@ -60,18 +60,18 @@ def configured(
         config = CompilationConfig.from_target(config, target_host)
     elif target_host is not None:
         raise UsageError(
-            f"argument 'target_host' got {target_host!r}, and 'config' is not a target",
+            f"'target_host' is {target_host!r}, but 'config' is not a Target",
             where="build(target_host)",
-            legal="a Target beside it: build(mod, target, target_host=host)",
-            fix="name it in the configuration: config.with_(target_host=...)",
+            legal="a Target with its host: build(mod, target, target_host=host)",
+            fix="set it in the configuration: config.with_(target_host=...)",
         )
     if config is None or (module.is_lowered and _asks_for(config, module.config)):
         return module
     if module.is_lowered:
         raise UsageError(
-            "the module was lowered for another configuration",
+            "the module is already lowered for another configuration",
             where="build(config)",
-            fix="give the config to the module before lower(), or build from the original module",
+            fix="pass the configuration to lower(), or build the module that is not lowered",
         )
     return module.with_configuration(config)
 

@@ -75,11 +75,11 @@ def guarded(
     if not any(known.values()):
         names = ", ".join(f"'{name}' ({t.dtype.value})" for name, t in tensors.items())
         raise ConfigError(
-            "aot executor option 'guard-inputs' is True, but no input has a calibrated range: "
-            f"{names or 'the model has none'}",
+            "guard-inputs is set, but no input has a calibrated range: "
+            f"{names or 'the model has no inputs'}",
             where="executor.guard-inputs",
-            legal="a model with quantised inputs, or with floats that only QUANTIZE reads",
-            fix="quantise the model, or leave the option out",
+            legal="a model with a quantised input, or with a float input that only QUANTIZE reads",
+            fix="quantise the model, or leave guard-inputs out",
         )
     return tuple(
         replace(port, seen=known[port.name]) if port.kind is PortKind.INPUT else port

@@ -167,4 +167,4 @@ def _verify_after(name: str, graph: Graph) -> None:
     try:
         verify(graph)
     except GraphError as error:
-        raise GraphError(f"pass '{name}' made a graph that is not well formed: {error}") from error
+        raise GraphError(f"pass '{name}' made an invalid graph: {error}") from error

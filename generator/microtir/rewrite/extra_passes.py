@@ -60,7 +60,7 @@ class ExtraPasses:
         if lost:
             raise UsageError(
                 "the pass would never run: "
-                + ("it is lowered already" if ends else "it has no graph"),
+                + ("the module is already lowered" if ends else "the module has no graph"),
                 where=f"passes.{lost[0]}",
                 legal=", ".join(legal) or "none",
             )
@@ -81,7 +81,7 @@ def refuse_unknown_passes(after: Iterable[str], known: Iterable[str], where: str
     for name in after:
         if name not in names:
             raise UsageError(
-                f"no pass '{name}' runs there{nearest(name, names)}", where=where,
+                f"no pass '{name}' runs at this point{nearest(name, names)}", where=where,
                 legal=", ".join(names),
             )  # fmt: skip
 
@@ -138,7 +138,7 @@ def _require_conditions(
         raise UsageError(
             f"'{kind}' of the pass is not a sequence of functions",
             where=where,
-            legal="functions that return True if the condition holds",
+            legal="a sequence of functions that return True if the condition holds",
         )
     for condition in conditions:
         if condition(*subjects) is not True:
@@ -148,7 +148,7 @@ def _require_conditions(
                 f"the condition '{name}' does not hold {'before' if is_before else 'after'} the "
                 f"pass, for '{subjects[-1].name}'",
                 where=where,
-                fix="move the pass to a place where it holds" if is_before else "correct the pass",
+                fix="run the pass where the condition holds" if is_before else "correct the pass",
             )
 
 
@@ -157,9 +157,9 @@ def _require_kind(before: Graph | PrimFunc, after: object, where: str) -> None:
     if type(after) is not type(before):
         result = "nothing" if after is None else f"a {type(after).__name__}"
         raise UsageError(
-            f"the pass gave {result}",
+            f"the pass returned {result}",
             where=where,
-            legal=f"a {kind}; its argument if it has nothing to change",
+            legal=f"a {kind}; if nothing changes, the argument of the pass",
         )
     if (
         isinstance(before, PrimFunc)
@@ -169,7 +169,7 @@ def _require_kind(before: Graph | PrimFunc, after: object, where: str) -> None:
         raise UsageError(
             f"the pass changed the name or the parameters of '{before.name}'",
             where=where,
-            legal="another body: main calls every function as it was planned",
+            legal="a change of the body only, because main calls the function as planned",
         )
 
 

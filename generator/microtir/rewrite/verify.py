@@ -55,14 +55,14 @@ def _unique_names(graph: Graph) -> Iterator[GraphError]:
 
 def _inputs_are_free(graph: Graph) -> Iterator[GraphError]:
     if not graph.outputs:
-        yield GraphError("it has no outputs", where=graph.name, legal="one or more")
+        yield GraphError("the graph has no outputs", where=graph.name, legal="one or more")
     for tensor in graph.inputs:
         if tensor.is_constant:
             yield GraphError("an input is a constant", where=f"{graph.name}: '{tensor.name}'")
     for name in _repeated(tensor.name for tensor in graph.inputs):
-        yield GraphError(f"'{name}' is an input twice", where=graph.name)
+        yield GraphError(f"'{name}' is listed twice as an input", where=graph.name)
     for name in _repeated(tensor.name for tensor in graph.outputs):
-        yield GraphError(f"'{name}' is an output twice", where=graph.name)
+        yield GraphError(f"'{name}' is listed twice as an output", where=graph.name)
 
 
 def _states(graph: Graph) -> Iterator[GraphError]:
@@ -70,15 +70,15 @@ def _states(graph: Graph) -> Iterator[GraphError]:
     for state in graph.states:
         where = f"{graph.name}: state '{state.name}'"
         if state.before not in graph.inputs or state.after not in graph.outputs:
-            yield GraphError("it is not both an input and an output", where=where, legal="both")
+            yield GraphError("the state is not an input and an output", where=where, legal="both")
         if state.turns < 1:
-            yield GraphError(f"it has {state.turns} values", where=where, legal="1 or more")
+            yield GraphError(f"the state has {state.turns} values", where=where, legal="1 or more")
         if state.before.type != state.after.type:
-            yield GraphError("its types before and after a run differ", where=where)
+            yield GraphError("the state has different types before and after a run", where=where)
         data = state.initial
         if data.shape != state.type.shape or data.dtype != state.type.dtype.value:
             yield GraphError(
-                f"its initial value is {data.dtype} {data.shape}",
+                f"the initial value is {data.dtype} {data.shape}",
                 where=where,
                 legal=f"{state.type.dtype.value} {state.type.shape}",
             )
@@ -89,19 +89,19 @@ def _states(graph: Graph) -> Iterator[GraphError]:
 def _images(graph: Graph) -> Iterator[GraphError]:
     """Check that several images are told apart by the first axes, and keep nothing for later."""
     if graph.images < 1:
-        yield GraphError(f"it has {graph.images} images", where=graph.name, legal="1 or more")
+        yield GraphError(f"{graph.images} images in the graph", where=graph.name, legal="1 or more")
     if graph.images > 1 and graph.states:
-        yield GraphError("images follow each other and share a state", where=graph.name)
+        yield GraphError("several images would share a state", where=graph.name)
     for tensor in (*graph.inputs, *graph.outputs):
         if graph.images > 1 and not tensor.shape:
             where = f"{graph.name}: '{tensor.name}'"
-            yield GraphError("a scalar is one of several images", where=where, legal="an axis")
+            yield GraphError("a scalar has no axis of images", where=where, legal="an axis")
     ranks = {tensor.name: len(tensor.shape) for tensor in (*graph.inputs, *graph.outputs)}
     for name, axis in graph.image_axes:
         if not 0 <= axis < ranks.get(name, 0):
             where = f"{graph.name}: '{name}'"
             yield GraphError(
-                f"images lie along its axis {axis}", where=where, legal="one of an input or output"
+                f"axis {axis} of the images does not exist", where=where, legal="an existing axis"
             )
 
 
@@ -112,12 +112,12 @@ def _order(graph: Graph) -> Iterator[GraphError]:
     for node in graph.nodes:
         for tensor in node.inputs:
             if not tensor.is_constant and tensor not in known:
-                yield GraphError("it is used before it is computed", where=_where(node, tensor))
+                yield GraphError("the tensor is not computed yet", where=_where(node, tensor))
         for tensor in node.outputs:
             if tensor in known:
-                yield GraphError("it is computed twice", where=_where(node, tensor))
+                yield GraphError("the tensor is computed twice", where=_where(node, tensor))
             if tensor.is_constant:
-                yield GraphError("a constant is computed", where=_where(node, tensor))
+                yield GraphError("an operator computes a constant", where=_where(node, tensor))
             known.add(tensor)
     for tensor in graph.outputs:
         if tensor not in computed:
@@ -133,16 +133,18 @@ def _tensors(graph: Graph) -> Iterator[GraphError]:
         where = f"{graph.name}: tensor '{tensor.name}'"
         if min(tensor.shape, default=1) < 1:
             yield GraphError(
-                f"its shape {tensor.shape} has no elements",
+                f"the tensor has no elements, because its shape is {tensor.shape}",
                 where=where,
                 legal="extents of 1 or more",
             )
         if tensor.type.bytes > MAX_TENSOR_BYTES:
-            yield GraphError(f"it has {tensor.type.bytes} bytes", where=where, legal="below 2^31")
+            yield GraphError(
+                f"the tensor has {tensor.type.bytes} bytes", where=where, legal="fewer than 2^31"
+            )
         data = tensor.data
         if data is not None and (data.shape != tensor.shape or data.dtype != tensor.dtype.value):
             yield GraphError(
-                f"its data is {data.dtype} {data.shape}",
+                f"the data of the constant is {data.dtype} {data.shape}",
                 where=where,
                 legal=f"{tensor.dtype.value} {tensor.shape}",
             )
@@ -166,13 +168,13 @@ def _quantization(tensor: Tensor, quant: Quantization) -> Iterator[tuple[str, st
         count = tensor.shape[quant.axis]
     if not len(quant.scales) == len(quant.zero_points) == count:
         numbers = f"{len(quant.scales)} scales and {len(quant.zero_points)} zero points"
-        yield f"it has {numbers}", f"{count} of each"
+        yield f"the quantisation has {numbers}", f"{count} of each"
     # A scale of 0 says that a constant is 0; activations are divided by theirs.
     if not all(
         math.isfinite(scale) and (scale > 0 or (scale == 0 and tensor.is_constant))
         for scale in quant.scales
     ):
-        yield "a scale is not a positive number", "finite and above 0; for a constant also 0"
+        yield "a scale is not a positive finite number", "above 0; for a constant also 0"
     low, high = tensor.dtype.min, tensor.dtype.max
     if not all(low <= zero_point <= high for zero_point in quant.zero_points):
         yield "a zero point is outside its type", f"{low} to {high}"

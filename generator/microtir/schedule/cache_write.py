@@ -88,7 +88,7 @@ def _block_of(root: ir.Stmt, step: str) -> _Block:
             node = node.body
         else:
             raise ScheduleError(
-                "the loops do not end in an element with an accumulator: there is nothing to cache",
+                "the innermost loop does not compute an element with an accumulator to cache",
                 where=step,
                 legal="a loop of a tensor whose element is computed by a reduction",
             )
@@ -104,7 +104,7 @@ def _block_of(root: ir.Stmt, step: str) -> _Block:
         or last == 0
     ):
         raise ScheduleError(
-            f"'{accumulator.name}' is not a scalar that is set and then added to", where=step
+            f"'{accumulator.name}' is not a scalar that is set once and then added to", where=step
         )
     update, write = build.seq(statements[1 : last + 1]), build.seq(statements[last + 1 :])
     return _Block(tuple(chain), accumulator, first, update, write)
@@ -120,15 +120,16 @@ def _check_order(block: _Block, step: str) -> None:
     for buffer in buffers_written(block.write):
         if buffer in read:
             raise ScheduleError(
-                f"'{buffer.name}' is read by the reduction and written after it: every element"
-                " would be read before any is written",
+                f"'{buffer.name}' is read by the reduction and written after it. With cache_write,"
+                " every element would be read before any element is written",
                 where=step,
             )
     for part in (block.init, block.update):
         for buffer in buffers_written(part):
             if buffer is not block.accumulator and buffer.scope is not ir.Scope.LOCAL:
                 raise ScheduleError(
-                    f"the reduction writes '{buffer.name}', not only its accumulator", where=step
+                    f"the reduction writes '{buffer.name}', and not only its accumulator",
+                    where=step,
                 )
 
 
@@ -139,7 +140,7 @@ def _extent(loop: ir.For, step: str) -> int:
             f"the number of iterations of '{loop.var.name}' is not constant, and a LOCAL array"
             " has a fixed size",
             where=step,
-            fix="split the loop and cache the inner one",
+            fix="split the loop and apply cache_write to the inner loop",
         )
     return extent.value
 

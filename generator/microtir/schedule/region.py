@@ -46,8 +46,8 @@ def region_read(body: ir.Stmt, statement: ir.Stmt, buffer: ir.Buffer, step: str)
         if box is None or (isinstance(dim, int) and box[1] >= dim):
             if isinstance(dim, ir.Var):
                 raise ScheduleError(
-                    f"axis {axis} of '{buffer.name}' has extent '{dim.name}', and the part of it"
-                    " that is read here could not be bounded",
+                    f"axis {axis} of '{buffer.name}' has extent '{dim.name}', and the part that is"
+                    " read here could not be bounded",
                     where=step,
                 )
             box = build.const(0), dim
@@ -56,7 +56,7 @@ def region_read(body: ir.Stmt, statement: ir.Stmt, buffer: ir.Buffer, step: str)
     for node in walk(statement):
         if isinstance(node, ir.BufferArgument | ir.BufferView) and node.buffer is buffer:
             raise ScheduleError(
-                f"a micro-kernel reads '{buffer.name}': the elements are not known", where=step
+                f"a micro-kernel reads '{buffer.name}', so its elements are not known", where=step
             )
     return IndexBox(tuple(starts), tuple(extents))
 

@@ -25,7 +25,7 @@ def reorder(
     """
     step = f"reorder({', '.join(map(str, loops))})"
     if len({loop.var for loop in loops}) != len(loops) or len(loops) < 2:
-        raise ScheduleError("reorder needs two or more different loops", where=step)
+        raise ScheduleError("reorder got fewer than two loops, or a loop twice", where=step)
     nodes = [find_loop(program, loop, step) for loop in loops]
     for node in nodes:
         require_serial(node, step)
@@ -44,7 +44,7 @@ def reorder(
     accesses = accesses_of(band[0], facts_at(program.body, band[0]))
     conflict = conflict_of_order(accesses, swapped, allow_reassociation=allow_reassociation)
     if conflict is not None:
-        fix = "allow_reassociation=True" if conflict.is_float_reduction else None
+        fix = "pass allow_reassociation=True" if conflict.is_float_reduction else None
         raise ScheduleError(str(conflict), where=step, fix=fix)
     body = core if not guards else ir.If(build.logical_and(*guards), core)
     for node in reversed(order):
@@ -56,7 +56,7 @@ def _band(nodes: list[ir.For], step: str) -> tuple[list[ir.For], list[ir.Expr], 
     """Return the loops from outermost to innermost, the guards between, and what is inside."""
     outermost = next((n for n in nodes if all(_contains(n, other) for other in nodes)), None)
     if outermost is None:
-        raise ScheduleError("the loops are not nested in each other", where=step)
+        raise ScheduleError("no loop contains all the others", where=step)
     band: list[ir.For] = []
     guards: list[ir.Expr] = []
     missing = list(nodes)
@@ -74,7 +74,7 @@ def _band(nodes: list[ir.For], step: str) -> tuple[list[ir.For], list[ir.Expr], 
                 f"'{band[-1].var.name}' contains more than the next loop"
                 f" ({_kinds(current)}), so '{missing[0].var.name}' cannot move outside it",
                 where=step,
-                fix="cache_write splits the computation of an element into perfectly nested loops",
+                fix="call cache_write first: it splits the computation into perfectly nested loops",
             )
     return band, guards, current
 
@@ -106,7 +106,7 @@ def _check_ranges(order: list[ir.For], guards: list[ir.Expr], core: ir.Stmt, ste
         for buffer in buffers_read(value):
             if buffer in changed:
                 raise ScheduleError(
-                    f"a range or guard reads '{buffer.name}', which the nest changes", where=step
+                    f"a bound or condition reads '{buffer.name}', which the loops write", where=step
                 )
 
 
@@ -126,8 +126,8 @@ def unroll(program: ScheduledProgram, loop: Loop, limit: int) -> ScheduledProgra
         )
     if stop - start > limit:
         raise ScheduleError(
-            f"{stop - start} copies of the body", where=step, legal=f"up to {limit}",
-            fix="split the loop and unroll the inner one",
+            f"unrolling makes {stop - start} copies", where=step, legal=f"up to {limit}",
+            fix="split the loop and unroll the inner loop",
         )  # fmt: skip
     return _with_kind(program, node, ir.LoopKind.UNROLLED)
 

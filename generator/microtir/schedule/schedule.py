@@ -29,10 +29,10 @@ class Schedule:
     def __init__(self, program: ScheduledProgram) -> None:
         if not isinstance(program, ScheduledProgram):
             raise UsageError(
-                f"a schedule needs tensors of te, not a {type(program).__name__}",
+                f"expected a te schedule, got a {type(program).__name__}",
                 where="Schedule(program)",
-                legal="what te.create_schedule gives",
-                fix="call te.create_schedule(outputs); lower and build take a PrimFunc as it is",
+                legal="the result of te.create_schedule",
+                fix="call te.create_schedule(outputs); pass a PrimFunc to lower() or build()",
             )
         self._program = program
         self._history: list[tuple[str, ir.Stmt]] = []

@@ -36,7 +36,7 @@ def make_primfunc(
     where = f"function '{name}'"
     if not name.isidentifier():
         raise ScheduleError(
-            f"'{name}' is not a name of a function", where=where, legal="an identifier"
+            f"'{name}' is not a valid function name", where=where, legal="an identifier"
         )
     storage = _Storage.of(program, binds or {}, where)
     if args is None:
@@ -69,22 +69,22 @@ class _Storage:
         known = _buffers(self.program)
         old = self.program.buffer_of(tensor)
         if old not in known:
-            raise ScheduleError(f"'{tensor.name}' is not used here", where=where)
+            raise ScheduleError(f"the schedule does not use '{tensor.name}'", where=where)
         if buffer in self.final.values() or (buffer in known and buffer is not old):
             raise ScheduleError(
-                f"buffer '{buffer.name}' already holds another tensor: writes could come before"
-                " reads of the same element",
+                f"buffer '{buffer.name}' already holds another tensor, so an element could be"
+                " overwritten before it is read",
                 where=where,
             )
         if buffer.shape != old.shape or buffer.dtype is not old.dtype:
             raise ScheduleError(
-                f"buffer '{buffer.name}' is {_type(buffer)}, its tensor is {_type(old)}",
+                f"buffer '{buffer.name}' is {_type(buffer)}, but its tensor is {_type(old)}",
                 where=where,
             )
         if buffer.alignment % old.alignment:
             raise ScheduleError(
-                f"buffer '{buffer.name}' is aligned to {buffer.alignment} bytes, its tensor needs"
-                f" {old.alignment}",
+                f"buffer '{buffer.name}' is aligned to {buffer.alignment} bytes, but its tensor"
+                f" needs {old.alignment}",
                 where=where,
             )
         legal = self._legal_scopes(old)
@@ -118,7 +118,7 @@ class _Storage:
             return buffer
         if buffer.scope is ir.Scope.LOCAL and buffer.shape != own.shape:
             raise ScheduleError(
-                f"'{own.name}' is not an argument: compute_at has shrunk its storage",
+                f"'{own.name}' cannot be an argument, because compute_at reduced its storage",
                 where=self.where,
             )
         self.final[old] = replace(buffer, scope=ir.Scope.PARAMETER, data=None)
@@ -146,7 +146,7 @@ def _refuse_repeats(params: tuple[ir.Param, ...], where: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ScheduleError(
-                f"two parameters are called '{name}'", where=where, fix="name tensors differently"
+                f"two parameters are called '{name}'", where=where, fix="rename one of them"
             )
 
 
@@ -157,7 +157,7 @@ def _refuse_missing(body: ir.Stmt, params: tuple[ir.Param, ...], where: str) -> 
     for used in (*variables_used(body), *dims):
         if used not in defined and used not in params:
             raise ScheduleError(
-                f"variable '{used.name}' is used, and is not among the arguments",
+                f"variable '{used.name}' is used, but is not an argument",
                 where=where,
                 fix=f"add '{used.name}' to args",
             )
@@ -166,7 +166,7 @@ def _refuse_missing(body: ir.Stmt, params: tuple[ir.Param, ...], where: str) -> 
             continue
         if node.buffer.scope is ir.Scope.PARAMETER and node.buffer not in params:
             raise ScheduleError(
-                f"'{node.buffer.name}' is used, and is not among the arguments",
+                f"'{node.buffer.name}' is used, but is not an argument",
                 where=where,
                 fix=f"add '{node.buffer.name}' to args",
             )

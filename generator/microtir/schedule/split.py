@@ -62,13 +62,13 @@ def fuse(program: ScheduledProgram, outer: Loop, inner: Loop) -> tuple[Scheduled
     if first.body is not second:
         raise ScheduleError(
             f"'{inner}' is not the only statement of '{outer}'", where=step,
-            legal="two loops of which the outer one holds the inner one and nothing else",
+            legal="an outer loop that contains only the inner loop",
         )  # fmt: skip
     extent = cancelled_difference(second.stop, second.start)
     moves = first.var in variables_used(second.start)
     if moves or not isinstance(extent, ir.IntImm) or extent.value < 1:
         raise ScheduleError(
-            f"the number of iterations of '{inner}' is not constant, or its range moves with"
+            f"the number of iterations of '{inner}' is not constant, or its range depends on"
             f" '{outer}'",
             where=step,
         )
@@ -110,11 +110,11 @@ def partition(
 def _check_point(program: ScheduledProgram, loop: ir.For, at: ir.Expr, step: str) -> None:
     """Raise ScheduleError if `at` cannot be evaluated in front of the loop."""
     if at.dtype is not ir.DType.INT32:
-        raise ScheduleError(f"the point is {at.dtype.value}", where=step, legal="INT32")
+        raise ScheduleError(f"the point has the type {at.dtype.value}", where=step, legal="INT32")
     around = path_to(program.body, loop)
     known = {node.var for node in around if isinstance(node, ir.For | ir.Let)}
     for node in walk(at):
         if isinstance(node, ir.Load):
-            raise ScheduleError(f"the point reads '{node.buffer.name}'", where=step)
+            raise ScheduleError(f"the point reads the tensor '{node.buffer.name}'", where=step)
         if isinstance(node, ir.Var) and node not in known and not is_parameter(node):
             raise ScheduleError(f"'{node.name}' is not defined outside the loop", where=step)

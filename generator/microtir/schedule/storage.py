@@ -134,7 +134,7 @@ def compute_at(program: ScheduledProgram, stage: Stage, loop: Loop) -> Scheduled
     consumer = find_loop(program, loop, step)
     require_serial(consumer, step)
     if stage.is_output:
-        raise ScheduleError(f"'{stage.name}' is an output: all of it is needed", where=step)
+        raise ScheduleError(f"'{stage.name}' is an output, so all of it is needed", where=step)
     if loop.stage is stage:
         raise ScheduleError(f"'{loop}' is a loop of '{stage.name}' itself", where=step)
     producer = _producer(program, buffer, consumer, step)
@@ -173,8 +173,8 @@ def _producer(
     stores = [n for n in walk(program.body) if isinstance(n, ir.Store) and n.buffer is buffer]
     if len(stores) != 1:
         raise ScheduleError(
-            f"'{buffer.name}' is written in {len(stores)} places", where=step,
-            legal="one loop nest, before cache_write or partition of it",
+            f"'{buffer.name}' is written by {len(stores)} statements", where=step,
+            legal="one statement; call compute_at before cache_write and partition",
         )  # fmt: skip
     store = stores[0]
     around = path_to(program.body, store)
@@ -187,20 +187,20 @@ def _producer(
         None,
     )
     if sequence is None:
-        raise ScheduleError(f"'{consumer.var.name}' does not run after it", where=step)
+        raise ScheduleError(f"'{consumer.var.name}' does not run after the stage", where=step)
     nest = next(s for s in sequence.statements if any(s is outer for outer in (*around, store)))
     loop_of = {n.var: n for n in around[around.index(sequence) :] if isinstance(n, ir.For)}
     loops = tuple(loop_of[i] for i in store.indices if isinstance(i, ir.Var) and i in loop_of)
     if len(loops) != len(store.indices) or len(set(map(id, loops))) != len(loops):
         raise ScheduleError(
-            f"the elements of '{buffer.name}' are not indexed by its loops alone", where=step,
+            f"an index of '{buffer.name}' is not one of its loop variables", where=step,
             legal="a stage stored in the order of its axes, before its loops are split or fused",
         )  # fmt: skip
     for outer in loops:
         inside = {n.buffer for n in walk(outer) if isinstance(n, ir.Allocate)}
         if set(buffers_written(outer)) - inside != {buffer}:
             raise ScheduleError(
-                f"an element of '{buffer.name}' depends on the one before it", where=step,
+                f"an element of '{buffer.name}' depends on the previous element", where=step,
                 legal="a stage whose elements do not depend on each other",
             )  # fmt: skip
     return _Producer(sequence, nest, store, loops)
@@ -212,15 +212,15 @@ def _check_readers(
     inside = sum(1 for n in walk(consumer.body) if _reads(n, buffer))
     everywhere = sum(1 for n in walk(program.body) if _reads(n, buffer))
     if not inside or inside != everywhere:
-        reason = "is not read inside it" if not inside else "is read outside it, too"
+        reason = "is not read inside the loop" if not inside else "is also read outside the loop"
         raise ScheduleError(f"'{buffer.name}' {reason}", where=step)
     position = producer.sequence.statements.index(producer.nest)
     later = {b for s in producer.sequence.statements[position + 1 :] for b in buffers_written(s)}
     for read in buffers_read(producer.nest):
         if read in later:
             raise ScheduleError(
-                f"'{read.name}', which '{buffer.name}' is computed from, changes before the loop"
-                " has ended",
+                f"'{buffer.name}' is computed from '{read.name}', which changes before the loop"
+                " ends",
                 where=step,
             )
 

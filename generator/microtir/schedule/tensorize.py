@@ -72,10 +72,10 @@ def _check_alignment(
     is_multiple = build.eq(build.floormod(offset, alignment), 0)
     if max(arg.buffer.alignment, size) % alignment or not proves(facts, is_multiple):
         raise ScheduleError(
-            f"the kernel needs addresses that are multiples of {alignment}, which is not proven "
-            f"for {access_text(arg.buffer, arg.indices)}",
+            f"the kernel needs addresses that are multiples of {alignment}. This could not be "
+            f"proven for {access_text(arg.buffer, arg.indices)}",
             where=step,
-            fix="give the tensor an alignment, and block its loops by multiples of it",
+            fix="set the alignment of the tensor, and split its loops by multiples of it",
         )
 
 
@@ -100,7 +100,7 @@ class _Match:
         self.scalars: dict[ir.Var, ir.Expr] = {}
 
     def refuse(self, nest: str, kernel: str) -> ScheduleError:
-        return ScheduleError(f"the nest has {nest}, the kernel {kernel}", where=self.step)
+        return ScheduleError(f"the loops have {nest}, but the kernel {kernel}", where=self.step)
 
     # --- statements ---
 
@@ -231,7 +231,7 @@ class _Match:
         inside = substitute(flat_index(pattern, pattern_indices), self.translation())
         origin = build.sub(flat_index(buffer, indices), inside)
         if constant_difference(origin, substitute(origin, self.zero)) != 0:
-            raise self.refuse(f"'{nest}'", f"'{kernel}', which moves by other strides")
+            raise self.refuse(f"'{nest}'", f"'{kernel}' with other strides")
         if pattern not in self.pointers:
             first = substitute(inside, self.zero)
             place = tuple(substitute(index, self.zero) for index in indices)
@@ -243,7 +243,7 @@ class _Match:
         known = self.pointers[pattern]
         if known.buffer is not buffer or constant_difference(origin, known.origin) != 0:
             raise self.refuse(
-                f"'{nest}' beside '{access_text(known.buffer, known.indices)}'",
+                f"'{nest}' and '{access_text(known.buffer, known.indices)}'",
                 f"'{pattern.name}' for both",
             )
 
@@ -256,8 +256,8 @@ class _Match:
             pointer = self.pointers[param]
             return ir.BufferArgument(pointer.buffer, pointer.indices)
         raise ScheduleError(
-            f"the kernel does not use its parameter '{param.name}', so the nest does not say what"
-            " to pass",
+            f"the kernel does not use its parameter '{param.name}', so microtir cannot find which"
+            " value to pass",
             where=self.step,
         )
 
@@ -268,8 +268,8 @@ class _Match:
             for other, seen in self.pointers.items():
                 if param is not other and param in written and pointer.buffer is seen.buffer:
                     raise ScheduleError(
-                        f"'{pointer.buffer.name}' would be both '{param.name}', which the kernel"
-                        f" writes, and '{other.name}'",
+                        f"'{pointer.buffer.name}' would be passed as '{param.name}', which the"
+                        f" kernel writes, and also as '{other.name}'",
                         where=self.step,
                     )
 

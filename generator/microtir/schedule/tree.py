@@ -24,7 +24,7 @@ def find_loop(program: ScheduledProgram, loop: Loop, step: str) -> ir.For:
             return node
     present = ", ".join(other.name for other in loops_of(program) if other.stage is loop.stage)
     raise ScheduleError(
-        f"loop '{loop}' does not exist (any more)",
+        f"loop '{loop}' does not exist, or an earlier step replaced it",
         where=step,
         legal=present or None,
         fix="use the handles that the earlier step returned, or s.loop(stage, name)",
@@ -41,7 +41,7 @@ def require_serial(loop: ir.For, step: str) -> None:
     """Raise ScheduleError if a loop has a kind from an earlier step, which would be lost."""
     if loop.kind is not ir.LoopKind.SERIAL:
         raise ScheduleError(
-            f"loop '{loop.var.name}' is {loop.kind.value} already",
+            f"loop '{loop.var.name}' is already {loop.kind.value}",
             where=step,
             fix="split, fuse and reorder first; unroll and vectorize last",
         )

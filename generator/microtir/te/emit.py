@@ -145,9 +145,9 @@ class _Emitter:
         for scan in scans:
             if not self.axes_of(scan) <= inside.values.keys():
                 raise TirError(
-                    f"the scan '{scan.var.name}' along '{axis.name}' reads an axis inside that one",
+                    f"the scan '{scan.var.name}' along '{axis.name}' reads an axis inside it",
                     where=self.where,
-                    fix="make the axis of the scan the inner one, and use store",
+                    fix="make the axis of the scan the innermost axis, and use store",
                 )
             name = self.names.unique(scan.var.name)
             self.running[scan] = ir.Buffer(name, (), scan.value.dtype, ir.Scope.LOCAL)
@@ -198,7 +198,7 @@ class _Emitter:
         if term.along is last.var and is_of_type and ranges == places:
             return
         raise TirError(
-            f"the reduction '{reduce.var.name}' does not store a value for each place of "
+            f"the reduction '{reduce.var.name}' does not store its value at each index of "
             f"'{term.along.name}' in '{self.tensor.name}'",
             where=self.where,
             legal="a reduction without a condition over the last axis, in the type of the result",
@@ -268,18 +268,18 @@ class _Emitter:
                 free = self.axes_of(inner[0]) - scope.values.keys() if inner else {var}
                 missing = next(iter(sorted(v.name for v in free)), var.name)
                 raise TirError(
-                    f"'{missing}' is used outside the reduction or computation it is an axis of",
+                    f"'{missing}' is used outside the reduction or computation whose axis it is",
                     where=self.where,
-                    fix="name it in axis= of the reduction that reads it; a runtime parameter"
-                    " comes from te.var and has a range",
+                    fix="name it in axis= of the reduction that reads it; create a runtime"
+                    " parameter with te.var, which takes its range",
                 )
 
     def refuse_lazy(self, prelude: Prelude) -> TirError:
         kind = {Bind: "bind", Scan: "scan"}.get(type(prelude), "reduction")
         return TirError(
-            f"the {kind} '{prelude.var.name}' is read only in an arm of a select (or on the right"
-            " of & or |): it would be computed before the choice, so the condition could not"
-            " protect its loads",
+            f"the {kind} '{prelude.var.name}' is read only in a branch of a select, or on the"
+            " right of & or |. It would be computed before the condition is tested, so the"
+            " condition could not protect its loads",
             where=self.where,
             fix="put the select inside the reduction or bind, or read the value in the condition",
         )

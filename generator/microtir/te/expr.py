@@ -116,13 +116,13 @@ class Expr:
     def __invert__(self) -> Expr:
         if self.dtype is not DType.BOOL:
             raise TirError(
-                f"'~' negates a BOOL, and {describe(self)} is {self.dtype.value}", where="te"
+                f"'~' needs a bool, but {describe(self)} is {self.dtype.value}", where="te"
             )
         return Expr(build.logical_not(self.node), self.needs)
 
     def __bool__(self) -> bool:
         raise TirError(
-            f"{describe(self)} has no truth value while the kernel is being written",
+            f"{describe(self)} is an expression, which Python cannot use as a condition",
             where="te",
             fix="use te.select(condition, then, otherwise), and & | ~ instead of and, or, not",
         )
@@ -271,16 +271,16 @@ def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
         return Expr(value)
     if not isinstance(value, int | float | np.generic):
         raise TirError(
-            f"{type(value).__name__} is not a value of a kernel",
+            f"a {type(value).__name__} cannot be part of an expression",
             where="te",
             legal="numbers and expressions",
-            fix="give a tensor its indices",
+            fix="if it is a tensor, add indices: tensor[i, j]",
         )
     number: int | float = value.item() if isinstance(value, np.generic) else value
     dtype = like or _default_type(number)
     if isinstance(number, float) and not dtype.is_float:
         raise TirError(
-            f"{number!r} is combined with an operand of type {dtype.value}",
+            f"the number {number!r} cannot be combined with an operand of type {dtype.value}",
             where="te",
             fix="use a whole number, or te.cast the other operand to a floating point type",
         )
@@ -371,7 +371,7 @@ class Tensor:
         items = indices if isinstance(indices, tuple) else (indices,)
         if len(items) != len(self.shape):
             raise TirError(
-                f"{len(items)} indices for a tensor of rank {len(self.shape)}",
+                f"got {len(items)} indices for a tensor of rank {len(self.shape)}",
                 where=f"tensor '{self.name}'",
             )
         handles = as_indices(items, f"tensor '{self.name}'")
@@ -393,7 +393,7 @@ def as_indices(items: Sequence[ExprLike], where: str) -> tuple[Expr, ...]:
     for handle in handles:
         if handle.dtype is not DType.INT32:
             raise TirError(
-                f"the index {describe(handle)} is {handle.dtype.value}",
+                f"the index {describe(handle)} has the type {handle.dtype.value}",
                 where=where,
                 legal="INT32",
                 fix="convert it with te.cast(DType.INT32, value)",

@@ -34,7 +34,7 @@ def select(condition: ExprLike, then: ExprLike, otherwise: ExprLike) -> Expr:
     test = as_expr(condition)
     if test.dtype is not DType.BOOL:
         raise TirError(
-            f"the condition of a select is {test.dtype.value}, not bool: {describe(test)}",
+            f"the condition {describe(test)} is {test.dtype.value}, not bool",
             where="te.select",
             fix="compare it with a number",
         )
@@ -74,15 +74,15 @@ def call(intrinsic: Intrinsic, *args: ExprLike) -> Expr:
     parameters = SIGNATURES[intrinsic].parameters
     if len(args) != len(parameters):
         raise TirError(
-            f"{intrinsic.value} takes {len(parameters)} arguments, not {len(args)}",
+            f"{intrinsic.value} takes {len(parameters)} arguments, but got {len(args)}",
             where="te.call",
         )
     handles = [as_expr(arg, dtype) for arg, dtype in zip(args, parameters, strict=True)]
     for handle, dtype in zip(handles, parameters, strict=True):
         if handle.dtype is not dtype:
             raise TirError(
-                f"{describe(handle)} is {handle.dtype.value}, and {intrinsic.value} takes "
-                f"{dtype.value} here",
+                f"the argument {describe(handle)} is {handle.dtype.value}, but "
+                f"{intrinsic.value} needs {dtype.value}",
                 where="te.call",
                 fix=f"convert it with te.cast(DType.{dtype.name}, value)",
             )

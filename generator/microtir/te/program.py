@@ -46,10 +46,10 @@ def constants_of(outputs: Sequence[Tensor]) -> tuple[ir.Buffer, ...]:
 
 def _program(outputs: tuple[Tensor, ...]) -> ScheduledProgram:
     if not outputs:
-        raise TirError("a schedule needs an output", where="te.create_schedule")
+        raise TirError("create_schedule needs an output", where="te.create_schedule")
     for output in outputs:
         if output.computation is None or outputs.count(output) > 1:
-            reason = "is given twice" if outputs.count(output) > 1 else "is not computed"
+            reason = "is listed twice" if outputs.count(output) > 1 else "is not computed"
             raise TirError(f"the output '{output.name}' {reason}", where="te.create_schedule")
     tensors = _in_order(outputs)
     storage = dict(_stages(tensors, outputs))

@@ -38,7 +38,7 @@ def reduce_axis(start: ExprLike, stop: ExprLike, name: str) -> ReduceAxis:
     for bound in bounds:
         if bound.dtype is not DType.INT32:
             raise TirError(
-                f"the range of axis '{name}' is given in {bound.dtype.value}: {describe(bound)}",
+                f"a bound of axis '{name}' is {bound.dtype.value}: {describe(bound)}",
                 where="te.reduce_axis",
                 legal="INT32",
             )
@@ -113,7 +113,7 @@ def scan(
     handle = as_expr(value)
     first = _of_type(handle, init, where)
     if not isinstance(along.node, ir.Var):
-        raise TirError(f"{describe(along)} is not an axis", where=where, legal="one of te.compute")
+        raise TirError(f"{describe(along)} is not an axis", where=where, legal="a te.compute axis")
     prelude = Scan(ir.Var(name, handle.dtype), _built(combine, where), along.node, handle, first)
     return Expr(prelude.var, Needs((prelude,), merged(first.needs, handle.needs).tensors))
 
@@ -128,7 +128,7 @@ def term(result: Expr, along: Expr) -> Expr:
         p for p in result.needs.preludes if isinstance(p, Reduce) and p.var is result.node
     ]
     if not reductions or not isinstance(along.node, ir.Var):
-        what = f"{describe(result)} is not a reduction, or {describe(along)} not an axis"
+        what = f"{describe(result)} is not a reduction, or {describe(along)} is not an axis"
         raise TirError(what, where="te.term", legal="te.sum(...) and an axis of te.compute")
     var = ir.Var("term", result.dtype)
     return Expr(var, Needs((Term(var, reductions[0], along.node, result),), result.needs.tensors))
@@ -140,9 +140,9 @@ def _built(combine: Callable[[Expr, Expr], ExprLike], where: str) -> Combine:
     def apply(so_far: ir.Expr, value: ir.Expr) -> ir.Expr:
         result = as_expr(combine(Expr(so_far), Expr(value)), so_far.dtype)
         if result.needs is not NOTHING:
-            raise TirError("it combines two values by a reduction, a bind or a load", where=where)
+            raise TirError("combine may not use a reduction, a bind or a load", where=where)
         if result.dtype is not so_far.dtype:
-            what = f"two values of {so_far.dtype.value} make one of {result.dtype.value}"
+            what = f"combining two values of {so_far.dtype.value} gives {result.dtype.value}"
             raise TirError(what, where=where, fix="convert it with te.cast(dtype, value)")
         return result.node
 
@@ -173,9 +173,9 @@ def _reduce(
     axes = (axis,) if isinstance(axis, ReduceAxis) else tuple(axis)
     place = f"te.{name}"
     if not axes:
-        raise TirError("a reduction needs at least one axis", where=place)
+        raise TirError("the reduction needs at least one axis", where=place)
     if len({a.var for a in axes}) != len(axes):
-        raise TirError("a reduction names an axis twice", where=place)
+        raise TirError("the reduction lists an axis twice", where=place)
     condition = None if where is None else as_expr(where)
     if condition is not None and condition.dtype is not DType.BOOL:
         raise TirError(
@@ -194,7 +194,7 @@ def _of_type(value: Expr, init: ExprLike, where: str) -> Expr:
     first = as_expr(init, value.dtype)
     if first.dtype is not value.dtype:
         raise TirError(
-            f"init {describe(first)} is {first.dtype.value}, the reduced value "
+            f"the initial value {describe(first)} is {first.dtype.value}, but the reduced value "
             f"{describe(value)} is {value.dtype.value}",
             where=where,
             fix="convert one of them with te.cast(dtype, value)",
@@ -205,7 +205,7 @@ def _of_type(value: Expr, init: ExprLike, where: str) -> Expr:
 def _arithmetic(value: ExprLike, where: str) -> Expr:
     handle = as_expr(value)
     if handle.dtype is DType.BOOL:
-        raise TirError(f"{describe(handle)} is bool", where=where, fix="cast it to an integer type")
+        raise TirError(f"{describe(handle)} is bool", where=where, fix="cast it to an integer")
     return handle
 
 

@@ -66,7 +66,7 @@ def constant(data: npt.ArrayLike, name: str, *, alignment: int = 1) -> expr.Tens
     legal = {dtype.value: dtype for dtype in DType}
     if array.dtype.name not in legal:
         raise TirError(
-            f"elements of type {array.dtype.name} do not exist in TIR",
+            f"TIR has no elements of type {array.dtype.name}",
             where=f"te.constant '{name}'",
             legal=", ".join(legal),
         )
@@ -114,12 +114,12 @@ def compute(
     if store is not None:
         places = expr.as_indices(tuple(store(*handles)), f"{where}, store")
         if any(place.needs is not expr.NOTHING for place in places):
-            raise TirError("store may not read tensors, reductions or binds", where=where)
+            raise TirError("store must not read tensors, reductions or binds", where=where)
         indices = tuple(place.node for place in places)
     fresh = _storage(name, dims, value.dtype, store, buffer_shape, alignment, into, where)
     if len(indices) != len(fresh.shape):
         raise TirError(
-            f"{len(indices)} indices for storage of rank {len(fresh.shape)}", where=where
+            f"store gives {len(indices)} indices for rank {len(fresh.shape)}", where=where
         )
     return expr.Tensor(fresh, dims, expr.Computation(loops, value, indices))
 
@@ -131,7 +131,7 @@ def _axis_names(body: Body, rank: int, axes: Sequence[str] | None, where: str) -
         axes = named if len(named) == len(parameters) else [f"i{n}" for n in range(rank)]
     if len(axes) != rank:
         raise TirError(
-            f"{len(axes)} axes ({', '.join(axes)}) for a tensor of rank {rank}", where=where
+            f"got {len(axes)} axes ({', '.join(axes)}) for a tensor of rank {rank}", where=where
         )
     return tuple(axes)
 
@@ -145,7 +145,7 @@ def _axes(
     for number in ranges:
         if not 0 <= number < len(dims):
             raise TirError(
-                f"ranges names axis {number}", where=where, legal=f"0 .. {len(dims) - 1}"
+                f"ranges has no axis {number}", where=where, legal=f"0 .. {len(dims) - 1}"
             )
     loops = []
     for number, (dim, axis_name) in enumerate(zip(dims, names, strict=True)):
@@ -165,21 +165,21 @@ def _storage(
     where: str,
 ) -> ir.Buffer:
     if (buffer_shape is not None or into is not None) and store is None:
-        raise TirError("buffer_shape and into need store", where=where)
+        raise TirError("buffer_shape and into are valid only with store", where=where)
     if into is None:
         if store is not None and buffer_shape is None:
-            raise TirError("store needs buffer_shape (or into)", where=where)
+            raise TirError("store needs buffer_shape or into", where=where)
         extents = dims if buffer_shape is None else _as_shape(buffer_shape, where)
         return ir.Buffer(name, extents, dtype, alignment=alignment)
     if buffer_shape is not None or into.computation is None or alignment != 1:
         raise TirError(
-            "into needs a computed tensor, and uses its buffer_shape and alignment", where=where
+            "into must be a computed tensor, without buffer_shape and alignment", where=where
         )
     if into.dtype is not dtype:
         raise TirError(
             f"elements of type {dtype.value} cannot be stored in '{into.name}' of "
             f"{into.dtype.value}",
             where=where,
-            fix="convert the value with te.cast",
+            fix="convert the value with te.cast(dtype, value)",
         )
     return into.buffer

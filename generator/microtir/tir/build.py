@@ -381,9 +381,9 @@ def select(condition: Expr, then: Operand, otherwise: Operand) -> Expr:
         otherwise = literal(otherwise, then.dtype)
     if then.dtype is not otherwise.dtype:
         raise TirError(
-            f"branches of select have different types {then.dtype.value}"
+            f"the branches of a select have the types {then.dtype.value}"
             f" and {otherwise.dtype.value}",
-            fix="cast one of them",
+            fix="cast one of the branches",
         )
     if isinstance(condition, IntImm):
         return then if condition.value else otherwise
@@ -427,7 +427,7 @@ def call(intrinsic: Intrinsic, *args: Operand) -> Expr:
     signature = SIGNATURES[intrinsic]
     if len(args) != len(signature.parameters):
         raise TirError(
-            f"{intrinsic.value} takes {len(signature.parameters)} arguments, not {len(args)}"
+            f"{intrinsic.value} takes {len(signature.parameters)} arguments, but got {len(args)}"
         )
     exprs = tuple(
         literal(a, dtype) if isinstance(a, int | float) else a
@@ -437,7 +437,7 @@ def call(intrinsic: Intrinsic, *args: Operand) -> Expr:
         if e.dtype is not dtype:
             raise TirError(
                 f"argument {position} of {intrinsic.value} is {e.dtype.value}, not {dtype.value}",
-                fix="cast it",
+                fix="cast the argument",
             )
     numbers = [number(e) for e in exprs]
     if all(n is not None for n in numbers):

@@ -39,9 +39,9 @@ class Machine:
         self.steps += steps
         if self.steps > self.max_steps:
             raise StepLimitError(
-                f"more than {self.max_steps} steps",
+                f"the run takes more than {self.max_steps} steps",
                 where=self._active[-1] if self._active else None,
-                fix="run on smaller extents or raise max_steps",
+                fix="use smaller extents, or raise max_steps",
             )
 
     def invoke(self, name: str, args: Sequence[Argument], caller: str) -> None:
@@ -69,7 +69,7 @@ class Machine:
             raise InterpreterError(
                 f"'{function.name}' has no implementation in Python",
                 where=caller,
-                fix="set `meaning` of the ExternFunction to a Python function",
+                fix="pass a Python function as `meaning` of the ExternFunction",
             )
         self.count(1)
         bound = _bind(function, args, caller)
@@ -130,7 +130,7 @@ class Interpreter:
         params = compiled.func.params
         if len(args) != len(params):
             raise InterpreterError(
-                f"{len(args)} arguments for {len(params)} parameters", where=name
+                f"got {len(args)} arguments for {len(params)} parameters", where=name
             )
         written = set(buffers_written(compiled.func))
         bound = [
@@ -155,16 +155,14 @@ def _argument(
     where = f"{function}, argument '{param.name}'"
     if isinstance(param, Var):
         if not isinstance(value, int | np.integer):
-            raise InterpreterError("an integer is needed", where=where)
+            raise InterpreterError("the argument is not an integer", where=where)
         return int(value)
     if not isinstance(value, np.ndarray):
-        raise InterpreterError("an array is needed", where=where)
+        raise InterpreterError("the argument is not an array", where=where)
     if value.dtype.name != param.dtype.value:
         raise InterpreterError(f"got {value.dtype.name}, expected {param.dtype.value}", where=where)
     if not value.flags.c_contiguous or (written and not value.flags.writeable):
-        raise InterpreterError(
-            "the array must be contiguous, and writeable for an output", where=where
-        )
+        raise InterpreterError("the array is not contiguous, or is a read-only output", where=where)
     return MemoryView.of_array(value, initialised=initialised)
 
 
@@ -176,7 +174,7 @@ def _bind(func: PrimFunc | ExternFunction, args: Sequence[Argument], caller: str
 
     if len(args) != len(func.params):
         raise InterpreterError(
-            f"{len(args)} arguments for {len(func.params)} parameters of '{func.name}'",
+            f"got {len(args)} arguments for {len(func.params)} parameters of '{func.name}'",
             where=caller,
         )
     kernel = func.kernel if isinstance(func, PrimFunc) else None

@@ -64,7 +64,7 @@ def compile_function(func: ir.PrimFunc) -> Compiled:
         exec(compile(source, f"<tir {func.name}>", "exec"), namespace)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise InterpreterError(
-            f"the nesting of statements is too deep to be run: {error}",
+            f"the statements are nested too deeply to be run: {error}",
             where=f"function '{func.name}'",
         ) from None
     return Compiled(func, namespace["run"], source)

@@ -94,7 +94,7 @@ def lines_of(text: str) -> tuple[SourceLine, ...]:
         else:
             indent = len(raw) - len(raw.lstrip(" "))
             if indent % 2:
-                raise TirError("indentation of an odd number of spaces", where=f"line {number}")
+                raise TirError("the indentation is an odd number of spaces", where=f"line {number}")
             result.append(SourceLine(number, indent // 2, raw.strip(), tokens))
         open_brackets += balance
     return tuple(result)

@@ -19,7 +19,7 @@ FALSE = IntImm(0, DType.BOOL)
 def const(value: int, dtype: DType = DType.INT32) -> IntImm:
     """Make a literal of an integer type or of BOOL; TirError if the value does not fit."""
     if dtype.is_float:
-        raise TirError(f"const makes integers, not {dtype.value}", fix="use float_const")
+        raise TirError(f"const creates integers, not {dtype.value}", fix="use float_const")
     if not arithmetic.fits(int(value), dtype):
         raise TirError(
             f"literal {value} does not fit {dtype.value}", legal=f"[{dtype.min}, {dtype.max}]"
@@ -30,7 +30,7 @@ def const(value: int, dtype: DType = DType.INT32) -> IntImm:
 def float_const(value: float, dtype: DType = DType.FLOAT32) -> FloatImm:
     """Return the nearest value of a floating-point type."""
     if not dtype.is_float:
-        raise TirError(f"float_const makes floats, not {dtype.value}", fix="use const")
+        raise TirError(f"float_const creates floats, not {dtype.value}", fix="use const")
     return FloatImm(arithmetic.round_float(float(value), dtype), dtype)
 
 
@@ -39,7 +39,7 @@ def literal(value: float, dtype: DType) -> IntImm | FloatImm:
     if dtype.is_float:
         return float_const(value, dtype)
     if isinstance(value, float):
-        raise TirError(f"the fraction {value} cannot become {dtype.value}")
+        raise TirError(f"the fraction {value} cannot be converted to {dtype.value}")
     return const(value, dtype)
 
 
@@ -48,7 +48,7 @@ def index(i: int | Expr) -> Expr:
     if isinstance(i, int):
         return const(i)
     if i.dtype is not DType.INT32:
-        raise TirError(f"an index must be int32, not {i.dtype.value}", fix="cast it")
+        raise TirError(f"an index must be int32, not {i.dtype.value}", fix="cast the index")
     return i
 
 
@@ -70,7 +70,7 @@ def operands(op: BinaryOp, a: Operand, b: Operand) -> tuple[Expr, Expr]:
         b = literal(b, dtype_for(b, a))
     if a.dtype is not b.dtype:
         raise TirError(
-            f"operands of '{op.value}' have different types {a.dtype.value} and {b.dtype.value}",
+            f"the operands of '{op.value}' have the types {a.dtype.value} and {b.dtype.value}",
             fix="cast one of them",
         )
     return a, b

@@ -45,7 +45,7 @@ def parse_function(text: str) -> ir.PrimFunc:
     """Parse the only function of a text; TirError if there is not exactly one."""
     functions = parse(text)
     if len(functions) != 1:
-        raise TirError(f"the text holds {len(functions)} functions", legal="exactly one")
+        raise TirError(f"the text contains {len(functions)} functions", legal="exactly one")
     return functions[0]
 
 

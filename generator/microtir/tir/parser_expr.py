@@ -94,7 +94,7 @@ class Cursor:
         try:
             return json.loads(text)
         except json.JSONDecodeError:
-            raise self.error(f"{text} is no JSON") from None
+            raise self.error(f"{text} is not JSON") from None
 
     def member(self, kind: type[MemberT], text: str | None = None) -> MemberT:
         """Return the member of an Enum whose value is the next word, or `text`."""

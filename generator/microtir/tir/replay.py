@@ -246,7 +246,7 @@ def _require_equal(
         first = next(i for i in range(flat_a.size) if flat_a[i].tobytes() != flat_b[i].tobytes())
         position = tuple(int(i) for i in np.unravel_index(first, a.shape or (1,)))
         raise TirError(
-            f"pass '{name}' changed the meaning for {dict(values)}: '{param.name}' at {position}"
+            f"pass '{name}' changed a result for {dict(values)}: '{param.name}' at {position}"
             f" is {flat_b[first]} instead of {flat_a[first]}",
             where=f"function '{func.name}'",
         )

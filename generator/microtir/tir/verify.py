@@ -122,7 +122,7 @@ def verify_module(functions: Sequence[ir.PrimFunc]) -> None:
     for func in functions:
         if table[func.name] is not func:
             raise TirError(
-                f"two functions are called '{func.name}'", legal="distinct names in a module"
+                f"two functions are called '{func.name}'", legal="a different name for each"
             )
         verify(func, table)
 
@@ -140,5 +140,5 @@ def verify_after(pass_name: str, function: ir.PrimFunc) -> None:
             f"the pass '{pass_name}' broke a rule of TIR: {error.what}",
             where=error.where,
             legal=error.legal,
-            fix="report this: the pass is faulty, not the program",
+            fix="report this as a bug: the pass is faulty, not the program",
         ) from error

@@ -71,7 +71,7 @@ def _literal_fits(node: ir.IntImm | ir.FloatImm, _: Context) -> Iterator[str]:
 def _operand_types(node: ir.Binary, _: Context) -> Iterator[str]:
     if node.a.dtype is not node.b.dtype:
         a, b = node.a.dtype.value, node.b.dtype.value
-        yield f"the operands of '{node.op.value}' are {a} and {b}"
+        yield f"the operands of '{node.op.value}' have the types {a} and {b}"
 
 
 def _operator_types(node: ir.Binary | ir.Unary, _: Context) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _condition_is_bool(node: ir.Select | ir.If, _: Context) -> Iterator[str]:
 
 def _branch_types(node: ir.Select, _: Context) -> Iterator[str]:
     if node.then.dtype is not node.otherwise.dtype:
-        yield f"the branches are {node.then.dtype.value} and {node.otherwise.dtype.value}"
+        yield f"the branches are of {node.then.dtype.value} and {node.otherwise.dtype.value}"
 
 
 def _call_signature(node: ir.Call, _: Context) -> Iterator[str]:
@@ -193,7 +193,7 @@ def _unrolled_bounds(node: ir.For, _: Context) -> Iterator[str]:
 
 def _let_type(node: ir.Let, _: Context) -> Iterator[str]:
     if node.var.dtype is not node.value.dtype:
-        yield f"'{node.var.name}' is {node.var.dtype.value}, its value {node.value.dtype.value}"
+        yield f"'{node.var.name}' is {node.var.dtype.value}, but its value {node.value.dtype.value}"
 
 
 def _allocation(node: ir.Allocate, _: Context) -> Iterator[str]:
@@ -225,7 +225,7 @@ def _parameters(func: ir.PrimFunc, _: Context) -> Iterator[str]:
                 if dim < 0:
                     yield f"an extent of '{param.name}' is {dim}"
             elif dim not in func.params or dim.low is None or dim.low < 0:
-                yield f"the extent '{dim.name}' of '{param.name}' is no parameter with low >= 0"
+                yield f"the extent '{dim.name}' of '{param.name}' is not a parameter with low >= 0"
 
 
 def _roles(func: ir.PrimFunc, _: Context) -> Iterator[str]:
@@ -235,7 +235,7 @@ def _roles(func: ir.PrimFunc, _: Context) -> Iterator[str]:
             yield f"the row range '{start.name}', '{stop.name}' is not at the end of the parameters"
     for buffer in (*func.rows, *filter(None, (func.scratch,))):
         if buffer not in func.params:
-            yield f"'{buffer.name}' is no parameter"
+            yield f"'{buffer.name}' is not a parameter"
 
 
 def _is_power_of_two(value: int) -> bool:
@@ -253,7 +253,7 @@ def _view_bounds(node: ir.BufferView, _: Context) -> Iterator[str]:
     if all(isinstance(d, int) for d in node.buffer.shape):
         available = _elements(node.buffer) * node.buffer.dtype.bytes
         if end > available:
-            yield f"the view ends at byte {end}, '{node.buffer.name}' at {available}"
+            yield f"the view ends at byte {end}, but '{node.buffer.name}' ends at byte {available}"
 
 
 def _elements(buffer: ir.Buffer) -> int:
@@ -285,7 +285,7 @@ def _invoke_argument(param: ir.Param, arg: ir.BufferView | ir.Expr) -> Iterator[
     constant = all(isinstance(d, int) for d in param.shape)
     if constant and _elements(param) != math.prod(arg.shape):
         count = math.prod(arg.shape)
-        yield f"'{param.name}' has {_elements(param)} elements, its argument {count}"
+        yield f"'{param.name}' has {_elements(param)} elements, but its argument has {count}"
     needed = max(param.alignment, param.dtype.bytes)
     base = max(arg.buffer.alignment, arg.buffer.dtype.bytes)
     if base % needed or arg.byte_offset % needed:
@@ -352,7 +352,7 @@ def _extern_function(node: ir.ExternCall, _: Context) -> Iterator[str]:
 
 def _region(region: ir.Region, params: tuple[ir.Param, ...]) -> Iterator[str]:
     if region.buffer not in params:
-        yield f"the region of '{region.buffer.name}' is not one of a parameter"
+        yield f"the region of '{region.buffer.name}' does not belong to a parameter"
     elif not len(region.start) == len(region.extent) == len(region.buffer.shape):
         yield f"the region of '{region.buffer.name}' has another rank than the buffer"
 
@@ -395,7 +395,7 @@ RULES: tuple[Rule, ...] = (
          (ir.For, ir.Let, ir.Allocate), _single_definition),
     Rule("variable-scope", "A Var is used inside the loop, Let or function that defines it.",
          (ir.Var,), _variable_scope),
-    Rule("buffer-scope", "A buffer that is not constant is a parameter or allocated around its "
+    Rule("buffer-scope", "A buffer is a constant or a parameter, or it is allocated around its "
          "use.", _USES, _buffer_scope),
     Rule("constant-data", "A constant has data of its own shape and type; other buffers have "
          "none.", _USES, _constant_data),

@@ -240,14 +240,14 @@ class _Substitution(Rewriter):
     def buffer(self, buffer: ir.Buffer) -> ir.Buffer:
         new = self.mapping.get(buffer, buffer)
         if not isinstance(new, ir.Buffer):
-            raise TirError(f"buffer '{buffer.name}' can only be replaced by a buffer")
+            raise TirError(f"buffer '{buffer.name}' can be replaced only by a buffer")
         return new
 
     def binder(self, var: ir.Var) -> ir.Var:
         new = self.mapping.get(var, var)
         if not isinstance(new, ir.Var):
             raise TirError(
-                f"variable '{var.name}' is defined here and can only be renamed",
+                f"variable '{var.name}' is defined here, so it can only be renamed",
                 fix="remove its loop or Let before substituting a value",
             )
         return new

@@ -143,7 +143,7 @@ def test_int8_of_no_such_layer_is_refused() -> None:
     config = microcontroller().with_(pass_config={"graph.block_activations": "int8"})
     x, y = (tensor(n, (1, 4), DType.FLOAT32) for n in "xy")
     module = IRModule(graph=graph([node(Abs(), [x], y)], [x], [y]))
-    with pytest.raises(ConfigError, match="no layer of the model has weights with a scale"):
+    with pytest.raises(ConfigError, match="int8 needs a layer whose weights have a scale"):
         build(module, config)
 
 

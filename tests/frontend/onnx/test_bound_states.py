@@ -67,7 +67,7 @@ def test_one_may_be_kept_and_another_not() -> None:
         ("kept.*=new.*", r"no output is called 'new\.a'"),
         ("kept.a=y,kept.b=y", "in several pairs"),
         ("kept.a=left.a,kept.a=y", "in several pairs"),
-        ("kept.a=left.a,kept.b=left.b,x=y", "a run has no results"),
+        ("kept.a=left.a,kept.b=left.b,x=y", "no result is left"),
     ],
 )
 def test_pairs_that_are_refused(text: str, message: str) -> None:
@@ -83,7 +83,7 @@ def test_pairs_have_one_type() -> None:
     nodes += [helper.make_node("Neg", ["x"], ["y"])]
     module = from_onnx(model_of(nodes, [typed("past", FLOATS), typed("x", FLOATS)],
                                 ["y", "present"]))  # fmt: skip
-    with pytest.raises(ConfigError, match=r"'past' is float32 \(1, 3\), and 'present' float32 \(2"):
+    with pytest.raises(ConfigError, match=r"float32 \(1, 3\), but 'present' is float32 \(2"):
         microtir.build(module, config("past=present"))
 
 

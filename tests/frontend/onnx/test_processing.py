@@ -175,11 +175,11 @@ def test_results_are_named_after_outputs() -> None:
     [
         ({"prepend": "x=uint8"}, "nothing is called 'x'"),
         ({"prepend": "int8,minus:-128,over:255"}, "the steps do not change the type or shape of"),
-        ({"prepend": "uint8,minus:1:2,over:255"}, "has 2 numbers for a tensor of the shape"),
+        ({"prepend": "uint8,minus:1:2,over:255"}, "got 2 numbers for a tensor of the shape"),
         ({"append": "topk:11"}, "the 11 largest of 10 values"),
         ({"append": "y=argmax"}, "nothing is called 'y'"),
         ({"prepend": "power:16"}, "gives 9 frequencies instead of 1"),
-        ({"prepend": "image=uint8;uint8"}, "twice 'image'"),
+        ({"prepend": "image=uint8;uint8"}, "'image' occurs twice"),
     ],
 )
 def test_refused(options: dict[str, str], text: str) -> None:
@@ -293,7 +293,7 @@ def test_best_boxes_of_int8_in_c() -> None:
 @pytest.mark.parametrize(
     ("append", "text"),
     [
-        ("boxes=nms:score:0.5:0.5:3", "no output beside 'boxes' is called 'score'"),
+        ("boxes=nms:score:0.5:0.5:3", "no output other than 'boxes' is called 'score'"),
         ("scores=nms:boxes:0.5:0.5:3", "is for boxes, and the shape is (1, 6, 6)"),
         ("boxes=nms:scores:0.5:0.5:3", "has scores of the shape (1, 6, 6) for 6 boxes"),
         ("boxes=nms:scores:0.5:0.5:3,over:2", "has a step after 'nms'"),

@@ -120,9 +120,9 @@ def make_table(program: CProgram, model: ModelInfo) -> CallTable:
     table = CallTable(tuple(nodes), tuple(tensors))
     if max(len(tensors), sum(len(node.arguments) for node in nodes)) > MAX_NUMBER:
         raise UsageError(
-            f"the graph has {len(nodes)} nodes with {len(tensors)} tensors",
+            f"the graph has too many nodes ({len(nodes)}) or tensors ({len(tensors)})",
             where="executor",
-            legal=f"at most {MAX_NUMBER} tensors and arguments of nodes",
+            legal=f"at most {MAX_NUMBER} tensors, and as many arguments of nodes",
             fix="use executor 'aot'",
         )
     return table

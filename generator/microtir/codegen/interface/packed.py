@@ -228,12 +228,12 @@ def _operator_wrapper(program: CProgram, layer: PrimFunc) -> Wrapper:
     takes_constants, on_device = program.takes_constants(layer), program.takes_devices(layer)
     if takes_constants and on_device:
         raise UsageError(
-            f"'{program.names[layer]}' runs on a device and reads constants that the caller passes",
+            f"'{program.names[layer]}' uses a device and reads constants that the caller passes",
             where="executor",
-            legal="operators with packed arguments that need only one of them",
+            legal="packed operators with a device or with such constants, but not both",
             fix=Fix(
-                "use unpacked-api True, or constants that are part of the code",
-                "use --executor-aot-unpacked-api 1, or constants that are part of the code",
+                "use unpacked-api True, or link the constants into the code",
+                "use --executor-aot-unpacked-api 1, or link the constants into the code",
             ),
         )
     name = program.names[layer]

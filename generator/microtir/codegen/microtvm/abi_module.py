@@ -110,8 +110,8 @@ def module_function(
     """
     if program.is_graph and program.devices:
         raise UsageError(
-            f"the graph uses the device '{program.devices[0].name}', which microTVM's graph "
-            "executor cannot use",
+            f"the graph uses the device '{program.devices[0].name}', but microTVM's graph "
+            "executor does not support devices",
             where="compatibility",
             fix="use executor 'aot'",
         )

@@ -69,10 +69,10 @@ def from_params(content: bytes, where: str) -> dict[str, npt.NDArray[np.generic]
         ModelFileError: it is no such file, or damaged.
     """
     reader = _Reader(content, where)
-    reader.expect("<QQ", (_LIST_MAGIC, 0), "it does not begin like a list of arrays")
+    reader.expect("<QQ", (_LIST_MAGIC, 0), "the file does not begin like a list of arrays")
     names = [reader.text() for _ in range(reader.count())]
     if reader.count() != len(names):
-        raise reader.damaged("the number of its arrays is not the number of its names")
+        raise reader.damaged("the file has a different number of arrays than of names")
     if len(set(names)) != len(names):
         raise reader.damaged("a name occurs twice")
     arrays = {name: reader.array() for name in names}
@@ -97,7 +97,7 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         if not 0 <= size <= len(self.content) - self.place:
-            raise self.damaged(f"it is cut off at byte {self.place}")
+            raise self.damaged(f"the file ends too early, at byte {self.place}")
         self.place += size
         return self.content[self.place - size : self.place]
 
@@ -111,7 +111,7 @@ class _Reader:
     def count(self) -> int:
         [value] = self.values("<Q")
         if value > len(self.content):
-            raise self.damaged(f"it claims {value} entries")
+            raise self.damaged(f"the file claims to have {value} entries")
         return value
 
     def text(self) -> str:
@@ -133,4 +133,4 @@ class _Reader:
             dtype = np.dtype(f"<{kinds[code]}{bits // 8}")
             return np.frombuffer(data, dtype).reshape(extents)
         except (TypeError, ValueError):
-            raise self.damaged(f"{size} bytes are not an array of {extents}") from None
+            raise self.damaged(f"an array of {extents} cannot have {size} bytes") from None

@@ -258,10 +258,10 @@ class StatementPrinter:
     def _check_pointer(self, buffer: ir.Buffer) -> None:
         if buffer.scope is ir.Scope.CONSTANT and reads_from_flash(self.program):
             raise UsageError(
-                f"the constant '{buffer.name}' is passed by pointer, and an AVR's flash is not "
-                "read through pointers",
+                f"the constant '{buffer.name}' is passed by pointer, but an AVR cannot read its "
+                "flash through pointers",
                 where=self.program.name,
-                fix="load its elements where they are needed, or choose a target other than AVR",
+                fix="pass elements instead of the pointer, or choose a target other than AVR",
             )
 
     def view(self, view: ir.BufferView, is_written: bool) -> str:

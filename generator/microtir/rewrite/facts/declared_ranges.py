@@ -36,7 +36,7 @@ class DeclareRanges:
                 raise ConfigError(
                     f"the model has no int8 input '{name}'{f': {hint}' if hint else ''}",
                     where="pass_config.graph.input_ranges",
-                    legal=", ".join(inputs) or "nothing: no input is int8",
+                    legal=", ".join(inputs) or "none: no input is int8",
                 )
             if name:
                 bounds[inputs[name]] = (declared.low, declared.high)

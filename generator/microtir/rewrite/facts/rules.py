@@ -76,5 +76,5 @@ def multipliers(node: Node) -> Iterator[Problem]:
             problems = tuple(rule(node))
     except ArithmeticError:
         # Damaged scales: a product or quotient leaves the range of float32, or divides by 0.
-        problems = (Problem("the ratio of its scales is not finite", f"below 2^{MAX_SHIFT}"),)
+        problems = (Problem("the ratio of the scales is not finite", f"below 2^{MAX_SHIFT}"),)
     yield from problems

@@ -44,7 +44,7 @@ def _check_declared(node: Node, outputs: tuple[Array, ...]) -> None:
     if [(array.dtype.name, array.shape) for array in outputs] != declared:
         computed = ", ".join(f"{array.dtype} {array.shape}" for array in outputs)
         raise GraphError(
-            f"the numpy function of '{record_of(node.op).name}' gave {computed}",
+            f"the numpy function of '{record_of(node.op).name}' returned {computed}",
             where=f"{node.source} ('{node.name}')",
             legal=", ".join(f"{dtype} {shape}" for dtype, shape in declared),
             fix="correct the function, or the types of the node's outputs",

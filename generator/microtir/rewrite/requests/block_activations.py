@@ -32,11 +32,11 @@ class ChooseActivations:
         rounds = self.activations is BlockActivations.INT8
         if rounds and not any(isinstance(node.op, BlockDense) for node in graph.nodes):
             raise ConfigError(
-                "no layer of the model has weights with a scale for each block (MatMulNBits of "
-                "ONNX), whose activations could be int8",
+                "int8 needs a layer whose weights have a scale for each block (MatMulNBits of "
+                "ONNX), but the model has none",
                 where="pass_config.graph.block_activations",
-                legal="model or float32 for this model",
-                fix="leave it out",
+                legal="the values model or float32",
+                fix="leave the option out",
             )
         nodes = [
             replace(node, op=replace(node.op, rounds_rows=rounds))

@@ -43,7 +43,7 @@ class BindStates:
         chosen = {output for _, output in bound}
         if chosen.issuperset(graph.results):
             raise _refused(
-                "all outputs are states, and a run has no results", "an output that is not"
+                "all outputs are states, so no result is left", "an output that is not a state"
             )
         states, assigns, producers = [], [], graph.producers()
         for before, value in bound:
@@ -87,12 +87,12 @@ def _bound(graph: Graph, pairs: Sequence[StatePair]) -> list[tuple[Tensor, Tenso
         before, value = inputs[name], outputs[output]
         if before.type != value.type:
             raise _refused(
-                f"'{name}' is {_title(before.type)}, and '{output}' {_title(value.type)}",
-                "an input and an output of one shape and type; a cache that grows from run to run "
-                "is not a state",
+                f"'{name}' is {_title(before.type)}, but '{output}' is {_title(value.type)}",
+                "an input and an output of the same shape and type; a cache that grows with each "
+                "run is not supported",
             )
         if any(before is known or value is other for known, other in bound):
-            raise _refused(f"'{name}' or '{output}' is in several pairs", "each in one")
+            raise _refused(f"'{name}' or '{output}' is in several pairs", "one pair for each")
         bound.append((before, value))
     return bound
 

@@ -37,7 +37,7 @@ class AddOutputs:
                 raise ConfigError(
                     f"{count} called '{name}'{f': {hint}' if hint else ''}",
                     where="pass_config.graph.more_outputs",
-                    legal=", ".join(known) or "none: all computed tensors are outputs",
+                    legal=", ".join(known) or "none: all computed tensors are already outputs",
                 )
         chosen = tuple(tensor for tensors in matches for tensor in tensors)
         return replace(graph, outputs=(*graph.outputs, *chosen)) if chosen else graph

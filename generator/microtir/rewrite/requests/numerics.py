@@ -150,10 +150,10 @@ def _check_float_rescaling(graph: Graph, numerics: Numerics) -> None:
         is_rescaled = isinstance(node.op, RescaledOperator) and not _keeps_scale(node)
         if is_rescaled and are_integers and node.output.type.quantization:
             raise UnsupportedModelError(
-                "it rescales integers in fixed point, like operators of TFLite and unlike those "
-                "of ONNX",
+                "the operator rescales integers in fixed point, as in TFLite, but operators of "
+                "ONNX do not",
                 where=str(node.source),
-                legal=f"numerics '{numerics.value}' for models that are made for it",
+                legal=f"numerics '{numerics.value}' only for operators of its reference",
                 fix="compile with numerics 'model' or 'tflm'",
             )
 
@@ -189,7 +189,7 @@ def _check_scales(graph: Graph, numerics: Numerics) -> None:
                 does = "computes it"
                 what = f"stored with {quantization_text(several[0])}: {who} reads {channels}"
             raise UnsupportedModelError(
-                f"its integers are {what}",
+                f"the integers of the operator are {what}",
                 where=f"{node.source} ({brief(name_in_model(node))!r})",
                 legal="one scale and zero point",
                 fix=Fix(
@@ -243,7 +243,7 @@ def _layers_of(node: Node) -> Iterable[Node]:
     quantizations = [w.type.quantization for w in weights]
     if any(q is not None and q.is_per_channel for q in quantizations):
         raise UnsupportedModelError(
-            "its weights have several scales, of which LiteRT reads one",
+            "the weights of a gate have several scales, but LiteRT reads only one",
             where=str(node.source),
             legal="one scale for the weights of a gate",
             fix="compile with numerics 'tflm'",
@@ -315,8 +315,8 @@ def _is_asymmetric(node: Node, op: Inner) -> bool:
     by_channel = isinstance(op, DepthwiseConv2D) or groups_of(node) != 1
     if by_channel and len(scales) != node.output.shape[-1]:
         raise UnsupportedModelError(
-            f"its weights have {len(scales)} scale for {node.output.shape[-1]} channels, of which"
-            " LiteRT reads one per channel",
+            f"the weights have {len(scales)} scale for {node.output.shape[-1]} channels, but LiteRT"
+            " reads one per channel",
             where=str(node.source),
             legal="a scale for each channel",
             fix="compile with numerics 'tflm', or convert with weights quantised per channel",

@@ -60,7 +60,7 @@ def _chosen(
     for port, new in chosen.items():
         others = (t for t in (*graph.arguments, *graph.results) if t is not port)
         if any(new in (other.name, *graph.aliases_of(other)) for other in others):
-            raise _refused(f"'{new}' is a name of another input or output", option, known)
+            raise _refused(f"'{new}' is already the name of another input or output", option, known)
     return chosen
 
 

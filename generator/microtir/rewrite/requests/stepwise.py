@@ -51,7 +51,7 @@ class OneStep:
             if extent == steps
         ]
         if not choices:
-            raise _refused(f"no input has an axis of {steps} steps", "an input of a sequence")
+            raise _refused(f"no input has an axis of {steps} steps", "an input with a time axis")
         tried = [_tried(graph, steps, tensor, axis) for tensor, axis in choices]
         first_graph = next((result for result in tried if isinstance(result, Graph)), tried[0])
         if isinstance(first_graph, ConfigError):
@@ -75,12 +75,12 @@ def _steps(graph: Graph) -> int:
     if not counts:
         raise _refused(
             f"'{graph.name}' has no recurrent layer and no loop over a sequence",
-            "a model with one; SVDF and cells with states are computed step by step anyway",
+            "a model with a recurrent layer; SVDF and cells with states always run step by step",
         )
     if counts != [counts[0]] or counts == [1]:
         text = " and ".join(map(str, counts))
         raise _refused(
-            f"its recurrent layers go over {text} steps", "several steps, the same number in each"
+            f"the recurrent layers have {text} steps", "the same number in each, at least 2"
         )
     return counts[0]
 
@@ -104,7 +104,7 @@ def _refused(why: str, legal: str) -> ConfigError:
         why,
         where="stateful",
         legal=legal,
-        fix="leave stateful out, and give the model whole sequences",
+        fix="leave stateful out, and pass whole sequences to the model",
     )
 
 
@@ -241,9 +241,9 @@ class _Steps:
 
     def _looks_around(self, node: Node) -> ConfigError:
         return _refused(
-            f"{node.source} ('{node.name}') needs several steps at once, or differs between them",
-            "layers that compute each step by itself, and LSTMs; for convolutions over time a"
-            " window that is streamed",
+            f"{node.source} ('{node.name}') needs several steps at once, or differs by step",
+            "layers that compute each step separately, and LSTMs; for convolutions over time,"
+            " use stream_axis",
         )
 
     def _slice(self, node: Node, op: movement.StridedSlice) -> Node:
@@ -256,7 +256,7 @@ class _Steps:
         if stride < 0 and extent > 1:
             raise _refused(
                 f"{node.source} ('{node.name}') runs backwards in time, like one direction of a "
-                "bidirectional layer: its first step is the last of the sequence",
+                "bidirectional layer, so its first step is the last of the sequence",
                 "layers that run forwards",
             )
         is_last = extent == 1 and begin == self.steps - 1
@@ -278,7 +278,8 @@ class _Steps:
         axis = 0 if op.time_major else 1
         if self.axes.get(x) != axis:
             raise _refused(
-                f"the input of '{node.name}' is not a sequence of the model's input", "one"
+                f"the input of '{node.name}' is not computed from the sequence step by step",
+                "an input that is",
             )
         if not op.last_only:
             self._shorten(node.outputs[0], axis)
@@ -294,7 +295,7 @@ class _Steps:
         end, counter = self.graph.nodes[loop.stop], loop.counter
         if counter is None or loop.turns != self.steps:
             raise _refused(
-                f"the loop '{end.name}' does not go over a sequence", f"{self.steps} turns"
+                f"the loop '{end.name}' is not over the sequence", f"{self.steps} iterations"
             )
         lists = [v for v in loop.carried if _is_list(v, counter)]
         body = self.graph.nodes[loop.start + 1 : loop.stop]

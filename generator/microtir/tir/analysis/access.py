@@ -301,9 +301,9 @@ class _Prover:
             for r in (self.facts.interval(e),)
         )
         return TirError(
-            f"{what}; known: {facts}; so far: {values}",
+            f"{what}; known facts: {facts}; known values: {values}",
             where=f"function '{self.func.name}'",
-            legal="accesses that follow from loop bounds, conditions and declared ranges",
+            legal="an access that loop bounds, conditions and declared ranges keep in bounds",
             fix="add a guard, clip the loop, or declare the range of a parameter",
         )
 
@@ -377,9 +377,9 @@ class _Prover:
         total = _size(tuple(build.index(d) for d in arg.buffer.shape), {})
         if not self.facts.prove(build.le(build.add(offset, span), total)):
             raise self.error(
-                f"'{callee}' reaches {expr_text(span)} elements from"
-                f" {access_text(arg.buffer, arg.indices)}, which could not be proven to end before"
-                f" {expr_text(total)}",
+                f"'{callee}' accesses {expr_text(span)} elements from"
+                f" {access_text(arg.buffer, arg.indices)} on, which could not be proven to end"
+                f" before element {expr_text(total)}",
                 offset,
             )
         is_sized = all(isinstance(extent, int) for extent in param.shape)
@@ -399,7 +399,8 @@ class _Prover:
             inside = build.le(build.add(first, extent), limit)
             if not (self.facts.prove(build.ge(first, 0)) and self.facts.prove(inside)):
                 raise self.error(
-                    f"the contract of '{callee}' reaches outside '{region.buffer.name}'", first
+                    f"the contract of '{callee}' accesses elements outside '{region.buffer.name}'",
+                    first,
                 )
 
 

@@ -283,7 +283,7 @@ def _check(skeleton: _Skeleton, merged: ir.PrimFunc) -> None:
         ir.PrimFunc(layer.name, params, actual)
     ):
         raise TirError(
-            f"merged into '{call.meaning.name}' it computes something else",
+            f"after merging into '{call.meaning.name}', the function computes another result",
             where=f"function '{layer.name}'",
-            fix="report this: the pass is faulty, not the program",
+            fix="report this as a bug: the pass is faulty, not the program",
         )

@@ -76,7 +76,7 @@ def _chain(graph: Graph, wanted: Tensor, processing: Processing) -> Chain:
     if not chain.nodes:
         raise ConfigError(
             f"the steps do not change the type or shape of '{wanted.name}'",
-            where=_WHERE, legal="steps that change one of them",
+            where=_WHERE, legal="steps that change the type or the shape",
         )  # fmt: skip
     return chain
 

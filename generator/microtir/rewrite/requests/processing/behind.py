@@ -142,8 +142,8 @@ def _check_rows(graph: Graph, output: Tensor, processing: Processing) -> None:
     for step in processing.steps:
         if step.kind not in legal:
             raise ConfigError(
-                f"the step '{step}' cannot be computed: the number of rows of '{output.name}' that "
-                "are in use depends on the data",
+                f"the step '{step}' cannot be computed, because the number of rows in use of "
+                f"'{output.name}' depends on the data",
                 where=_WHERE,
                 legal=", ".join(kind.value for kind in legal),
             )

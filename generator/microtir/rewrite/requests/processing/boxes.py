@@ -25,9 +25,9 @@ def scores_of(graph: Graph, boxes: Tensor, asked: Suppression, where: str) -> Te
     name = graph.port_name(asked.scores)
     if name not in others:
         raise ConfigError(
-            f"no output beside '{boxes.name}' is called '{name}'{nearest(name, list(others))}",
+            f"no output other than '{boxes.name}' is called '{name}'{nearest(name, list(others))}",
             where=where,
-            legal=", ".join(others) or "none: the model has one output",
+            legal=", ".join(others) or "none: the model has only one output",
         )
     return others[name]
 
@@ -82,7 +82,7 @@ def _by_class(
         raise ConfigError(
             f"the step '{step}' has scores of the shape {shape} for {count} boxes",
             where=where,
-            legal=f"(1, {count}, C), (1, C, {count}) or ({count},), with another number of classes"
-            " than of boxes",
+            legal=f"(1, {count}, C), (1, C, {count}) or ({count},), where the number of classes C"
+            " is not the number of boxes",
         )
     return (matrix[0], matrix[1]), matrix[0] == count

@@ -128,7 +128,7 @@ class Chain:
         if len(shape) > 2 and shape[1] == numbers.size:
             return numbers.reshape(-1, *(1,) * (len(shape) - 2))
         raise ConfigError(
-            f"the step '{step}' has {numbers.size} numbers for a tensor of the shape {shape}",
+            f"the step '{step}' got {numbers.size} numbers for a tensor of the shape {shape}",
             where=self.where,
             legal="one number, or one for each channel",
         )
@@ -200,9 +200,9 @@ def each_processing(
     for processing in asked:
         name = graph.port_name(processing.name) or (names[0] if len(names) == 1 else "")
         if name not in names or name in seen:
-            what = f"nothing is called '{name}'" if name else "there are several tensors"
+            what = f"nothing is called '{name}'" if name else "the step names no tensor"
             raise ConfigError(
-                f"twice '{name}'" if name in seen else f"{what}{nearest(name, names)}",
+                f"'{name}' occurs twice" if name in seen else f"{what}{nearest(name, names)}",
                 where=where,
                 legal=", ".join(f"{known}=…" for known in names),
             )

@@ -79,7 +79,7 @@ def mel(chain: Chain, step: ProcessingStep, bands: int) -> None:
         raise ConfigError(
             f"the step '{step}' has bands from {low:g} to {high:g}",
             where=chain.where,
-            legal=f"0 to {rate / 2:g}, half the rate, the lower one first",
+            legal=f"0 to {rate / 2:g}, half the sample rate, with the lower frequency first",
         )
     edges = np.linspace(_on_mel(low), _on_mel(high), bands + 2)
     places = _on_mel(np.arange(frequencies) * (rate / 2) / (frequencies - 1))[:, None]

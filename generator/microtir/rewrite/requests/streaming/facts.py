@@ -80,7 +80,7 @@ def check_push(push: Graph) -> None:
         for name, value in expected.items():
             if got[name].tobytes() != value.tobytes():
                 raise GraphError(
-                    f"push {number}: the output '{name}' differs from that of the whole window",
+                    f"in run {number}, the output '{name}' differs from that of the whole window",
                     where=f"graph '{push.name}'",
                 )
 

@@ -33,11 +33,11 @@ class CheckPush:
 
     def __call__(self, graph: Graph) -> Graph:
         if graph.states:
-            raise _refused("it has a state", graph.name)
+            raise _refused("the model has a state", graph.name)
         if has_control(graph.nodes):
-            raise _refused("it has loops or branches", graph.name)
+            raise _refused("the model has loops or branches", graph.name)
         if graph.images != 1:
-            raise _refused(f"it computes {graph.images} images", graph.name)
+            raise _refused(f"the model computes {graph.images} images", graph.name)
         _check_axis(_input(graph, self.input, self.axis), self.axis, self.hop)
         return graph
 
@@ -59,7 +59,7 @@ class Push:
     def __call__(self, graph: Graph) -> Graph:
         pushed = push_graph(graph, _input(graph, self.input, self.axis), self.axis, self.hop)
         if not pushed.states:
-            raise _refused("no value stays from one push to the next", graph.name)
+            raise _refused("no value is kept from one run to the next", graph.name)
         return pushed
 
 
@@ -68,7 +68,7 @@ def _input(graph: Graph, name: str, axis: int) -> Tensor:
     if not name and len(names) == 1:
         return graph.arguments[0]
     if name not in names:
-        what = f"no input is called '{name}'" if name else "there are several inputs"
+        what = f"no input is called '{name}'" if name else "stream_axis names no input"
         raise ConfigError(
             f"{what}{nearest(name, names) if name else ''}",
             where="stream_axis",
@@ -85,11 +85,11 @@ def _check_axis(x: Tensor, axis: int, hop: int) -> None:
         raise ConfigError(
             f"axis {axis} of '{x.name}' with the shape {shape} has no consecutive frames",
             where="stream_axis",
-            legal=", ".join(legal) or "another model: no axis does",
+            legal=", ".join(legal) or "another model: no axis has any",
         )
     if hop >= shape[axis]:
         raise ConfigError(
-            f"{hop} frames are not part of a window of {shape[axis]}",
+            f"{hop} frames are not fewer than the {shape[axis]} frames of the window",
             where="stream_hop",
             legal=f"1 to {shape[axis] - 1}",
         )
@@ -99,6 +99,6 @@ def _refused(why: str, name: str) -> ConfigError:
     return ConfigError(
         f"'{name}' cannot be streamed: {why}",
         where="stream_axis",
-        legal="a model whose layers follow one another over a window of frames",
+        legal="a model of consecutive layers over a window of frames",
         fix="leave stream_axis out",
     )
