@@ -118,13 +118,7 @@ def search_widths(
         UsageError: samples or labels do not fit, or there is no layer to choose for.
     """
     options = options or QuantiseOptions()
-    if options.width is not Width.INT8:
-        raise UsageError(
-            f"a search for widths cannot begin with {options.width.value} for all layers",
-            where="search_widths",
-            legal="int8, with which the search begins",
-            fix="leave out this width, or set the width of single layers by name",
-        )
+    _check_start(options.width)
     tell("calibrating")
     calibrated = Calibrated.of(graph, samples, options)
     layers = layers_of(calibrated.floats, options, widths)
@@ -149,6 +143,16 @@ def search_widths(
         layers, table, tuple(trials.points.values()), best, limits, reference,
         is_exhaustive, calibrated.quantised(integers),
     )  # fmt: skip
+
+
+def _check_start(width: Width) -> None:
+    if width is not Width.INT8:
+        raise UsageError(
+            f"a search for widths cannot begin with {width.value} for all layers",
+            where="search_widths",
+            legal="int8, with which the search begins",
+            fix="leave out this width, or set the width of single layers by name",
+        )
 
 
 def _by_sensitivity(trials: Trials, table: Sequence[Sensitivity]) -> None:
