@@ -35,6 +35,11 @@ Extremes = Annotated[
 ]
 
 
+Static = Annotated[
+    bool, typer.Option("--static", help="Also counts from the machine code of an Arm Cortex-M.")
+]
+
+
 def profile(
     model: Model,
     config: CompilationConfig,
@@ -53,6 +58,7 @@ def profile(
         ),
     ] = False,
     extremes: Extremes = False,
+    static: Static = False,
     keep: Annotated[
         Path | None,
         typer.Option(
@@ -75,7 +81,7 @@ def profile(
     with Progress() as progress:
         built = build_model(model, config, progress, board)
         progress.show(f"building and running on {board}")
-        result = profile_on(built.artifact, chosen, folder=keep, timeout=timeout)
+        result = profile_on(built.artifact, chosen, folder=keep, static=static, timeout=timeout)
         counts = extreme_instructions(built.artifact, chosen, timeout=timeout) if extremes else {}
         whole: Profile | None = None
         if config.stream_axis:
@@ -87,7 +93,8 @@ def profile(
         more = ({"extremes": dict(counts)} if counts else {}) | (_whole(whole) if whole else {})
         write_json(result.to_dict() | more, json)
     if str(json) != "-":
-        beside = [*_extremes(counts), *(_beside(result, whole, built) if whole else [])]
+        beside = [*_static(result), *_extremes(counts)]
+        beside += _beside(result, whole, built) if whole else []
         _print(result, chosen, for_processors(config.targets), beside)
         if explain:
             _explain(result, built.program)
@@ -121,6 +128,21 @@ def _extremes(counts: Mapping[str, int]) -> list[tuple[str, object]]:
     if len(set(counts.values())) == 1:
         return [("extremes", f"{cell(next(iter(counts.values())))} instructions each: {kinds}")]
     return [("extremes", ", ".join(f"{kind} {cell(n)}" for kind, n in counts.items()))]
+
+
+def _static(result: Profile) -> list[tuple[str, object]]:
+    """Return what was counted from the machine code, beside what ran."""
+    count = result.static
+    if count is None:
+        return []
+    if count.problem:
+        return [("static count", f"none: {count.problem}")]
+    excess = count.instructions / max(result.instructions, 1) - 1
+    text = f"{cell(count.instructions)} instructions, {excess:+.2%} of those that ran"
+    if not count.branches:
+        return [("static count", text)]
+    named = "; ".join((*count.branches[:3], "and others")[: len(count.branches)])
+    return [("static count", f"{cell(count.least)} to {text}"), ("depends on data", named)]
 
 
 def _time(result: Profile) -> list[tuple[str, object]]:

@@ -26,6 +26,7 @@ class InstructionSet:
         keys: of a target, as microTVM gives them.
         hoists_loads: whether compilers read all operands of a straight piece of code first, and
             have too few registers for them, so that fast blocks read operands in turn.
+        is_thumb: whether programs are of Thumb code, as on microcontrollers of Arm.
         kinds: patterns of mnemonics with the kind of instruction, the first match counting.
         registers: a pattern of their names.
         percent_of_code: how much code it takes for what takes the CPU of the figures a hundred.
@@ -40,6 +41,7 @@ class InstructionSet:
     machines: tuple[tuple[str, str], ...] = ()
     keys: tuple[str, ...] = ("cpu",)
     hoists_loads = False
+    is_thumb = False
     kinds: tuple[tuple[str, Kind], ...] = ()
     registers = r"[a-z]+\d+"
     percent_of_code = 100

@@ -83,7 +83,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class _Region:
+class Region:
     """A range of addresses that a function of the model has."""
 
     function: str
@@ -110,7 +110,7 @@ def measure(
     """
     program = project.built_program()
     chosen = _model(project, model)
-    regions = _regions(chosen, symbols(project.board.toolchain, program), str(program))
+    regions = regions_of(chosen, symbols(project.board.toolchain, program), str(program))
     with tempfile.TemporaryDirectory(prefix="microtir-measure-") as scratch:
         file, out = Path(scratch) / "regions", Path(scratch) / "result"
         file.write_text("".join(f"{r.start:x} {r.end:x} {_kind(r)}\n" for r in regions))
@@ -152,11 +152,11 @@ def _model(project: Project, name: str | None) -> ProjectModel:
     )
 
 
-def _kind(region: _Region) -> str:
+def _kind(region: Region) -> str:
     return "layer" if region.layer else "run"
 
 
-def _regions(model: ProjectModel, symbols: Sequence[Symbol], program: str) -> tuple[_Region, ...]:
+def regions_of(model: ProjectModel, symbols: Sequence[Symbol], program: str) -> tuple[Region, ...]:
     """Return address ranges of the model's functions, with gcc's copies (NAME.constprop.0)."""
     code: dict[str, list[Symbol]] = {}
     for symbol in symbols:
@@ -169,7 +169,7 @@ def _regions(model: ProjectModel, symbols: Sequence[Symbol], program: str) -> tu
     named: list[tuple[str, ProjectLayer | None]] = [(model.run, None)]
     named += [(layer.function, layer) for layer in model.layers]
     return tuple(
-        _Region(name, layer, symbol.address & ~1, (symbol.address & ~1) + symbol.size)
+        Region(name, layer, symbol.address & ~1, (symbol.address & ~1) + symbol.size)
         for name, layer in named
         for symbol in code.get(name, ())
     )
@@ -196,7 +196,7 @@ def _arguments(project: Project, regions: Path, out: Path) -> list[str]:
     )
 
 
-def _costs(text: str, regions: Sequence[_Region], project: Project) -> Iterator[FunctionCost]:
+def _costs(text: str, regions: Sequence[Region], project: Project) -> Iterator[FunctionCost]:
     """Yield the counts by function; the copies of one function are one row."""
     has_cycles = project.board.emulator is not None and (
         project.board.emulator.kind is EmulatorKind.SIMAVR
@@ -215,7 +215,7 @@ def _costs(text: str, regions: Sequence[_Region], project: Project) -> Iterator[
         yield FunctionCost(function, layers[function], instructions, known, calls, code[function])
 
 
-def _blocks(text: str, regions: Sequence[_Region]) -> Iterator[BlockCost]:
+def _blocks(text: str, regions: Sequence[Region]) -> Iterator[BlockCost]:
     pattern = r"^block (\d+) ([0-9a-f]+) ([0-9a-f]+) (\d+) (\d+) (\d+)$"
     for index, start, end, *counts in re.findall(pattern, text, re.MULTILINE):
         function = regions[int(index)].function

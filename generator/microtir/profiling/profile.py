@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from microtir.profiling.disassembly import disassemble
 from microtir.profiling.link_map import LinkedSizes, Piece, model_sizes, parse_map
 from microtir.profiling.measure import FunctionCost, Measurement, counts_instructions, measure
 from microtir.profiling.stack_bound import StackBound, read_frames, stack_bound
+from microtir.profiling.static_count import StaticCount, static_count
 from microtir.profiling.timing import varying_instructions
 from microtir.projects.generate import generate
 from microtir.projects.options import ProjectOptions
@@ -106,6 +107,7 @@ class Profile:
         kernels: those that are functions of their own in the program.
         ram: its stack is what one inference touched, found by painting.
         stack_bound: what the calls in the machine code can reach.
+        static: what the machine code says of instructions, if that was asked for.
     """
 
     model: str
@@ -119,6 +121,7 @@ class Profile:
     weights: int
     ram: Footprint
     stack_bound: StackBound
+    static: StaticCount | None = None
 
     @property
     def instructions(self) -> int:
@@ -166,6 +169,7 @@ class Profile:
             "ram": asdict(self.ram) | {"total": self.ram.total},
             "layers": [layer.to_dict() for layer in self.layers],
             "kernels": [kernel.to_dict() for kernel in self.kernels],
+            **({"static": asdict(self.static)} if self.static else {}),
         }
 
 
@@ -175,6 +179,7 @@ def profile(
     *,
     options: ProjectOptions | None = None,
     folder: str | os.PathLike[str] | None = None,
+    static: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Profile:
     """Build a model for an emulated board, run it once and measure everything.
@@ -184,6 +189,7 @@ def profile(
         board: with an emulator that counts.
         options: of the project; without samples the model runs on arbitrary values.
         folder: where to leave the project; it is replaced. By default nothing is left.
+        static: whether instructions are counted from the machine code, too.
         timeout: seconds for the emulator.
 
     Raises:
@@ -206,7 +212,9 @@ def profile(
         measured = measure(project, timeout=timeout)
         cycles, bound, varying = _from_machine_code(project, measured)
         kernels = tuple(_kernels(project, artifact))
-    return _profile(artifact, board, measured, cycles, sizes, bound, kernels, varying)
+        counted = static_count(project) if static else None
+    result = _profile(artifact, board, measured, cycles, sizes, bound, kernels, varying)
+    return replace(result, static=counted)
 
 
 def _check_counting(board: Board) -> None:
@@ -227,7 +235,7 @@ def _check_counting(board: Board) -> None:
 
 def _build(project: Project, options: ProjectOptions) -> tuple[Piece, ...]:
     """Build with everything that is read afterwards: link map and stack frames."""
-    project.build([f"CFLAGS={options.optimization} -fstack-usage -Wl,-Map={_MAP}"])
+    project.build([f"CFLAGS={options.optimization} -g -fstack-usage -Wl,-Map={_MAP}"])
     return parse_map((project.folder / _MAP).read_text(encoding="utf-8"))
 
 

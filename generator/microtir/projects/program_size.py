@@ -13,6 +13,8 @@ _NOBITS = 8  # a section without bytes in the file
 _WRITE, _ALLOC = 1, 2
 _STACK = ".stack"
 
+_Section = tuple[str, int, int, int, int, int]  # name, kind, flags, address, offset, size
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramSize:
@@ -34,7 +36,7 @@ def program_size(path: Path) -> ProgramSize | None:
     """
     flash = ram = stack = 0
     try:
-        for name, kind, flags, size in _sections(path.read_bytes()):
+        for name, kind, flags, *_, size in _sections(path.read_bytes()):
             if flags & _ALLOC:
                 flash += size if kind != _NOBITS else 0
                 ram += size if flags & _WRITE else 0
@@ -44,8 +46,18 @@ def program_size(path: Path) -> ProgramSize | None:
     return ProgramSize(flash, ram, stack) if flash else None
 
 
-def _sections(data: bytes) -> Iterator[tuple[str, int, int, int]]:
-    """Yield name, kind, flags and size of each section of a program, or of all in an archive."""
+def constants_of(path: Path) -> tuple[tuple[int, bytes], ...]:
+    """Return what an ELF program has in memory that it does not write, each with its address."""
+    data = path.read_bytes()
+    return tuple(
+        (address, data[offset : offset + size])
+        for _, kind, flags, address, offset, size in _sections_of_elf(data)
+        if flags & (_ALLOC | _WRITE) == _ALLOC and kind != _NOBITS
+    )
+
+
+def _sections(data: bytes) -> Iterator[_Section]:
+    """Yield the sections of a program, or of all in an archive."""
     if data.startswith(_ELF):
         yield from _sections_of_elf(data)
     elif data.startswith(_ARCHIVE):
@@ -60,7 +72,7 @@ def _sections(data: bytes) -> Iterator[tuple[str, int, int, int]]:
             at += size + size % 2
 
 
-def _sections_of_elf(data: bytes) -> Iterator[tuple[str, int, int, int]]:
+def _sections_of_elf(data: bytes) -> Iterator[_Section]:
     is_wide, order = data[4] == 2, ">" if data[5] == 2 else "<"
     # Offset of the section headers; their size, their number, and which one has the names.
     (table,) = struct.unpack_from(f"{order}{'Q' if is_wide else 'I'}", data, 40 if is_wide else 32)
@@ -69,6 +81,7 @@ def _sections_of_elf(data: bytes) -> Iterator[tuple[str, int, int, int]]:
     header = struct.Struct(f"{order}IIQQQQ" if is_wide else f"{order}6I")
     rows = [header.unpack_from(data, table + number * extent) for number in range(count)]
     texts = rows[names][4]
-    for name, kind, flags, _, _, size in rows:
+    for name, kind, flags, address, offset, size in rows:
         end = data.find(b"\0", texts + name)
-        yield data[texts + name : end].decode("ascii", "replace"), kind, flags, size
+        text = data[texts + name : end].decode("ascii", "replace")
+        yield text, kind, flags, address, offset, size

@@ -38,6 +38,7 @@ class Arm(InstructionSet):
     architectures = cores.ARCHITECTURES
     machines = (("aarch64", "aarch64"), ("arm64", "aarch64"))
     keys = ("arm_cpu", "cpu")
+    is_thumb = True
     kinds = (
         (r"v(ldm|pop)", Kind.LOAD_MANY),
         (r"v(stm|push)", Kind.STORE_MANY),
