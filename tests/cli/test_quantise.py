@@ -253,7 +253,7 @@ def test_several_inputs_and_wanted_numbers(microtir: Command, tmp_path: Path) ->
     assert facts["score"]["before"] == 0 < facts["score"]["after"] < 1e-3
     result = microtir("quantise", _two_inputs(tmp_path), "--data", path, "-o", output,
                       "--labels", "nowhere")  # fmt: skip
-    assert "it has no array 'nowhere'; it has: a, inputs.b, wanted" in result.diagnostic
+    assert "the file has no array 'nowhere'. Its arrays are: a, inputs.b, wanted" in result.diagnostic
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_several_inputs_and_wanted_numbers(microtir: Command, tmp_path: Path) ->
     [
         (np.zeros((5, 1, 8, 8), np.float32), "have their channels first"),
         (np.zeros((5, 7, 8, 1), np.float32), "the shape (5, 7, 8, 1)"),
-        (np.zeros((5, 8, 8, 1), np.uint8), "the samples are uint8"),
+        (np.zeros((5, 8, 8, 1), np.uint8), "the samples have the type uint8"),
         (np.full((5, 8, 8, 1), np.nan, np.float32), "not finite"),
     ],
 )

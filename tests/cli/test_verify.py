@@ -191,8 +191,8 @@ def test_oracles_of_tflite_for_onnx(microtir: Command, onnx_file: Path, oracle: 
     result = microtir("verify", onnx_file, "--oracle", oracle)
     assert result.status == 2
     assert result.diagnostic == (
-        f"error: --oracle: the oracle '{oracle}' runs models in TFLite, and pair.onnx is one in "
-        "ONNX\n  expected: reference, onnxruntime\n  fix:      use --oracle onnxruntime\n"
+        f"error: --oracle: the oracle '{oracle}' runs only TFLite models, but pair.onnx is a "
+        "model in ONNX\n  expected: reference, onnxruntime\n  fix:      use --oracle onnxruntime\n"
     )
 
 
@@ -406,7 +406,7 @@ def test_golden_file_that_is_missing(microtir: Command, tmp_path: Path) -> None:
     """A golden file that is not there: status 3."""
     result = microtir("verify", INT8, "--golden", tmp_path / "none.npz")
     assert result.status == 3
-    assert "none.npz: it cannot be read" in result.diagnostic
+    assert "none.npz: the file cannot be read" in result.diagnostic
 
 
 def test_json_that_cannot_be_written(microtir: Command, tmp_path: Path) -> None:

@@ -214,9 +214,9 @@ def test_formats() -> None:
     check_format(Oracle.ONNXRUNTIME, "m.onnx", "ONNX")
     check_format(Oracle.LITERT, "m.tflite", "TFLite")
     for oracle in (Oracle.TFLM, Oracle.LITERT):
-        with pytest.raises(UsageError, match="is one in ONNX") as caught:
+        with pytest.raises(UsageError, match="is a model in ONNX") as caught:
             check_format(oracle, "m.onnx", "ONNX")
         assert caught.value.fix == "use --oracle onnxruntime"
-    with pytest.raises(UsageError, match="runs models in ONNX") as caught:
+    with pytest.raises(UsageError, match="runs only ONNX models") as caught:
         check_format(Oracle.ONNXRUNTIME, "m.tflite", "TFLite")
     assert caught.value.legal == "reference, tflm, litert"

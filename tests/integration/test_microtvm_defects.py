@@ -216,7 +216,7 @@ def test_a12_an_int_is_no_bool(value: object) -> None:
     [
         ({"tir.usmp.use_workspace_io": True}, "use memory.use_workspace_io"),
         ({"tir.usmp.enable": True}, "memory is always planned"),
-        ({"tir.disable_vectorize": True}, "no vector types are ever generated"),
+        ({"tir.disable_vectorize": True}, "because C has no vector types"),
         ({"memory.placement": "nosuch"}, "expected: greedy, exact"),
         ({"memory.placment": "exact"}, "did you mean 'memory.placement'?"),
     ],

@@ -141,7 +141,7 @@ def _refuse_mixed(graph: Graph, config: CompilationConfig) -> None:
             "along which every operator computes each entry separately",
             fix=Fix(
                 "set the dimension to the extent that you need, and leave 'batch-count' out",
-                "pass one extent to --dim instead of a range, and leave batch-count out",
+                "leave batch-count out, and pass one extent, not a range, to --dim",
             ),
         )
 
