@@ -253,7 +253,9 @@ def test_several_inputs_and_wanted_numbers(microtir: Command, tmp_path: Path) ->
     assert facts["score"]["before"] == 0 < facts["score"]["after"] < 1e-3
     result = microtir("quantise", _two_inputs(tmp_path), "--data", path, "-o", output,
                       "--labels", "nowhere")  # fmt: skip
-    assert "the file has no array 'nowhere'. Its arrays are: a, inputs.b, wanted" in result.diagnostic
+    assert (
+        "the file has no array 'nowhere'. Its arrays are: a, inputs.b, wanted" in result.diagnostic
+    )
 
 
 @pytest.mark.parametrize(

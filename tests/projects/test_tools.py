@@ -42,7 +42,7 @@ def test_missing_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """A cross compiler without its C library says which package has it."""
     _only(tmp_path / "bin", monkeypatch, "riscv64-unknown-elf-gcc")
     with pytest.raises(
-        MissingToolError, match=r"no picolibc\.specs(.|\n)*install picolibc-riscv64"
+        MissingToolError, match=r"does not find picolibc\.specs(.|\n)*install picolibc-riscv64"
     ):
         check_requirements(load_board("riscv32").toolchain)
 

@@ -24,13 +24,13 @@ def _with_nan() -> Array:
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        ({}, "there are no samples of the input 'image'"),
+        ({}, "there are no samples for the input 'image'"),
         ({"image": IMAGES, "imag": IMAGES}, "'imag' is not an input of the model"),
         ({"image": IMAGES[..., :2]}, r"the samples have the shape \(4, 1, 8, 8, 2\)"),
         ({"image": IMAGES[:0]}, r"the samples have the shape \(0, 1, 8, 8, 3\)"),
         ({"image": np.float32(1)}, r"the samples have the shape \(\)"),
-        ({"image": IMAGES.astype(np.uint8)}, "the samples are uint8"),
-        ({"image": _with_nan()}, "sample 2 holds a value that is not finite"),
+        ({"image": IMAGES.astype(np.uint8)}, "the samples have the type uint8"),
+        ({"image": _with_nan()}, "sample 2 contains a value that is not finite"),
     ],
 )
 def test_samples_that_do_not_fit(samples: dict[str, Array], message: str) -> None:

@@ -191,7 +191,7 @@ def test_project_and_archive_to_take() -> None:
 @pytest.mark.parametrize(
     ("name", "values", "what"),
     [
-        ("nonsense", {}, "'nonsense' cannot be asked"),
+        ("nonsense", {}, "'nonsense' is not a request"),
         ("plan", {}, "'plan' is missing"),
         ("plan", {"plan": [1]}, "'plan' is [1]"),
         ("plan", {"plan": {**PLAN, "model": 99}}, "this model is no longer stored"),

@@ -121,7 +121,7 @@ def _bomb() -> bytes:
         (_bomb(), "more than 2147483648 bytes"),
         (_npz(other=np.zeros((5, 8, 8, 1), np.float32), one=np.zeros(5)), "no array for the input"),
         (_npz(image=np.full((5, 8, 8, 1), np.nan, np.float32)), "not finite"),
-        (_npz(image=np.zeros((5, 8, 8, 1), np.uint8)), "the samples are uint8"),
+        (_npz(image=np.zeros((5, 8, 8, 1), np.uint8)), "the samples have the type uint8"),
         (_npz(image=np.zeros((5, 9, 8, 1), np.float32)), "the shape (5, 9, 8, 1)"),
     ],
 )
@@ -143,7 +143,7 @@ def test_what_cannot_be_asked(page: Page) -> None:
         (model, 999, "int8", "no longer stored"),
         (999, samples, "int8", "no longer stored"),
         (model, samples, "int3", "int3"),
-        (0, samples, "int8", "samples are float32"),
+        (0, samples, "int8", "samples have the type float32"),
     ):
         (error,) = page.ask("quantise", model=number, samples=data, width=width)
         assert error["event"] == "error" and words in f"{error['what']} {error['legal']}", error

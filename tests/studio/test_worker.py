@@ -101,7 +101,7 @@ def test_what_a_killed_job_leaves_is_removed_with_the_server(
 def test_a_job_that_takes_too_long_is_stopped() -> None:
     """With all that it started."""
     numbers, error = told(Endless(), WorkerLimits(1.0))
-    assert error["what"] == "it did not end in 1 seconds, and was stopped"
+    assert error["what"] == "the compilation did not end in 1 seconds, and was stopped"
     assert all(map(is_gone, numbers["numbers"]))
 
 

@@ -56,5 +56,5 @@ def test_graph_executors_run_loops() -> None:
 
 def test_loops_that_a_condition_ends_are_refused() -> None:
     """How many calls there are is not known."""
-    with pytest.raises(UnsupportedModelError, match="a loop that is too long to unroll"):
+    with pytest.raises(UnsupportedModelError, match="a loop that cannot be unrolled"):
         with_table(loops.graph_of(loops.until().model))
