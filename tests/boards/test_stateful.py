@@ -149,7 +149,7 @@ def test_samples_of_other_lengths_are_refused(case: Case, tmp_path: Path) -> Non
     }
     assert len(arrays) > 1
     options = ProjectOptions(samples={case.name: Samples(arrays)})
-    with pytest.raises(ProjectError, match="different lengths .3 and 4"):
+    with pytest.raises(ProjectError, match=r"different lengths \(3 and 4"):
         generate(case.artifact, "host", ProjectType.BAREMETAL, tmp_path / "p", options=options)
 
 
