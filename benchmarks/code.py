@@ -31,12 +31,18 @@ from microtir.codegen.printer.helpers import with_dependencies
 from microtir.codegen.program import make_program
 from microtir.config import CompilationConfig, Optimize
 from microtir.measure import Functions
-from microtir.measure.code import CodeFigures, is_compiled_alone, measured_file, written_in
+from microtir.measure.code import (
+    CodeFigures,
+    is_compiled_alone,
+    measured_file,
+    with_copies,
+    written_in,
+)
 from microtir.measure.flash import assembly_bytes, is_assembly, is_tree
 from microtir.module.ir_module import IRModule
 from microtir.profiling import BoardCompiler
 from microtir.profiling.link_map import Piece
-from microtir.tir.analysis.long_products import has_short_products
+from microtir.tir.analysis.long_products import copies_products, has_short_products
 from microtir.tir.float_functions import OF_TWO, OWN
 
 BOARDS = MappingProxyType(
@@ -180,6 +186,8 @@ def _functions(artifact: Artifact, sizes: Counter[str]) -> tuple[tuple[Written, 
             works.append((written_in(functions, function), size))
         else:
             left[names[function]] += size
+    if copies_products(artifact.module.require_config("code")):
+        works = [(with_copies(work), size) for work, size in works]
     own = sum(size for _, size in works)
     return tuple(
         Written(MappingProxyType(work), round(size * (1 + left.total() / own)))

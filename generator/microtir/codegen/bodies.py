@@ -20,10 +20,10 @@ from microtir.codegen.printer.helpers import (
 from microtir.codegen.printer.intrinsics import support_text
 from microtir.codegen.printer.layout import WIDTH, block_comment
 from microtir.codegen.program import CProgram
-from microtir.config import CompilationConfig, Feature, Optimize
+from microtir.config import CompilationConfig, Feature
 from microtir.measure.functions import has_intrinsics
 from microtir.support.code_templates import render
-from microtir.tir.analysis.long_products import has_short_products
+from microtir.tir.analysis.long_products import copies_products, has_short_products
 
 _VECTORS = "Armv8.1-M with integer vectors"
 _DSP = "Thumb-2 with the DSP extension"
@@ -93,7 +93,7 @@ def _helpers(draft: Draft, has_bodies: bool, body_macro: str) -> Iterator[Part]:
 def _table(config: CompilationConfig) -> Mapping[str, Helper]:
     if not has_short_products(config.primary_target()):
         return HELPERS
-    return IN_PARTS if config.optimize is Optimize.SPEED else SHARED_PARTS
+    return IN_PARTS if copies_products(config) else SHARED_PARTS
 
 
 def helper_text(helper: Helper) -> str:

@@ -20,6 +20,8 @@ from microtir.tir.analysis.code import code_of
 from microtir.tir.ir import Buffer, PrimFunc
 
 UNMEASURED = 20.0  # bytes of a kind that no network of the calibration has
+_LONG = "mul_long", "mla_long", "saturating_rounding_doubling_high_mul"
+_PRODUCTS = *_LONG, "multiply_by_quantized_multiplier", "multiply_by_quantized_multiplier_by"
 _MEASURED = Path(__file__).parent / "measured"
 _written = lru_cache(maxsize=1024)(code_of)
 
@@ -77,6 +79,11 @@ def written_in(functions: Functions, function: PrimFunc) -> Counter[str]:
     work = Counter({f"main_{kind}": times for kind, times in work.items()})
     is_wide = any(port.dtype.bytes > 1 for port in ports)
     return work + Counter(main=1, main_port=len(ports), main_wide=is_wide)
+
+
+def with_copies(work: Counter[str]) -> Counter[str]:
+    """Return work with the products of 64 bits that are copied to where they are used."""
+    return work + Counter(copied_product=sum(work[kind] for kind in _PRODUCTS))
 
 
 def is_compiled_alone(functions: Functions, function: PrimFunc) -> bool:

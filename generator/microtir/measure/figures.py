@@ -42,7 +42,7 @@ def figures_of(
     """
     passed = _passed_pools(config, constants)
     return Figures(
-        flash_of(functions, arrays, config.primary_target()),
+        flash_of(functions, arrays, config),
         stacks_of(functions, config, passed),
         MappingProxyType(layer_stacks(functions, config, passed)),
     )

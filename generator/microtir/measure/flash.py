@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microtir.config import Target
+from microtir.config import CompilationConfig
 from microtir.instruction_sets import instruction_set
-from microtir.measure.code import code_figures, is_compiled_alone, written_in
+from microtir.measure.code import code_figures, is_compiled_alone, with_copies, written_in
 from microtir.measure.constants import ConstantData
 from microtir.measure.functions import Functions, has_intrinsics, native_values
 from microtir.measure.printed import printed
+from microtir.tir.analysis.long_products import copies_products
 from microtir.tir.ir import Binary, FloatImm, If, IntImm, Load, PrimFunc, Store
 from microtir.tir.visitor import walk
 
@@ -44,14 +45,17 @@ class FlashUse:
         return FlashUse(self.arrays, compiled, compiled, compiled)
 
 
-def flash_of(functions: Functions, arrays: tuple[ConstantData, ...], target: Target) -> FlashUse:
+def flash_of(
+    functions: Functions, arrays: tuple[ConstantData, ...], config: CompilationConfig
+) -> FlashUse:
     """Return what a program takes.
 
     Args:
         functions: of the program.
         arrays: its constants.
-        target: what it is compiled for.
+        config: what it is compiled for.
     """
+    target = config.primary_target()
     machine = instruction_set(target.family)
     figures = code_figures(machine.measured_like(target.features))
     size, kinds = 0.0, set[str]()
@@ -62,6 +66,7 @@ def flash_of(functions: Functions, arrays: tuple[ConstantData, ...], target: Tar
             size += _bytes_of_decisions(function)
         elif is_compiled_alone(functions, function):
             work = written_in(functions, function)
+            work = with_copies(work) if copies_products(config) else work
             size += figures.of(work)
             kinds.update(work)
     code = round(size * machine.percent_of_code / 100) + figures.linked(kinds)

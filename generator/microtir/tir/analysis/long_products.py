@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from microtir.config import Target
+from microtir.config import CompilationConfig, Optimize, Target
 from microtir.instruction_sets import instruction_set
 from microtir.tir import build, ir
 from microtir.tir.ir import BinaryOp
@@ -15,6 +15,11 @@ _HALF = 1 << (_WORD - 1)
 def has_short_products(target: Target) -> bool:
     """Return whether a CPU multiplies 32 bits, and a library's function 64."""
     return instruction_set(target.family).multiplies(target.features) == _WORD
+
+
+def copies_products(config: CompilationConfig) -> bool:
+    """Return whether products that are made of four are copied to where they are used."""
+    return has_short_products(config.primary_target()) and config.optimize is Optimize.SPEED
 
 
 def is_long_product(e: ir.Expr) -> bool:
