@@ -140,8 +140,8 @@ MUTANTS = {
         "replace(x, first=number * geometry.image.channels)", "x",
     ),
     "taps of a group are copied from each other": Mutant(
-        "mve", ("grouped",), f"{_KERNELS}/arm_mve/convolution.py",
-        "columns.dilation * geometry.pitch", "columns.dilation * geometry.run_values",
+        "mve", ("grouped",), f"{_KERNELS}/arm_mve/window_moves.py",
+        "Window(geometry.runs_of_row, pitch,", "Window(geometry.runs_of_row, geometry.run_values,",
     ),
     "pixels of a phase lie side by side": Mutant(
         "dsp", ("transposed",), f"{_KERNELS}/arm_dsp/gemm.py",

@@ -216,7 +216,7 @@ def test_nothing_is_left_where_it_is_off() -> None:
 )
 def test_what_is_refused(options: dict[str, Any], what: str) -> None:
     """Where a call has no place for counts, or no input is whole, the reason is said."""
-    with pytest.raises(ConfigError, match=f"'guard-inputs' is True, .*: {what}") as error:
+    with pytest.raises(ConfigError, match=f"'guard-inputs' is True, .* because {what}") as error:
         CONFIG.with_(**options)
     assert error.value.where == "executor.guard-inputs"
 
