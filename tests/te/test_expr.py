@@ -146,7 +146,7 @@ def test_number_takes_the_type_of_the_other_operand() -> None:
         (lambda: ~INT[0], "'~' needs a bool"),
         (lambda: te.select(INT[0], 1, 2), "' is int32, not bool"),
         (lambda: bool(INT[0] < 3), "cannot use as a condition"),
-        (lambda: INT[0] + INT, "a Tensor cannot be part of an expression"),  # type: ignore[arg-type]
+        (lambda: INT[0] + INT, "a value of type Tensor cannot be part of an expression"),  # type: ignore[arg-type]
         (lambda: te.exp(INT[0]), "needs float32"),
         (lambda: te.call(Intrinsic.EXP), "takes 1 arguments, but got 0"),
         (lambda: INT[REAL[0]], "has the type float32"),

@@ -271,7 +271,7 @@ def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
         return Expr(value)
     if not isinstance(value, int | float | np.generic):
         raise TirError(
-            f"a {type(value).__name__} cannot be part of an expression",
+            f"a value of type {type(value).__name__} cannot be part of an expression",
             where="te",
             legal="numbers and expressions",
             fix="if it is a tensor, add indices: tensor[i, j]",
