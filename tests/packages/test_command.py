@@ -74,7 +74,7 @@ def test_the_cpu_is_said(microtir: Command, tmp_path: Path) -> None:
         assert result.out.startswith(f"digits_int8 -> {place}, for {name}\n")
         assert ("warning " not in result.out) == is_usual
         readme = (place / "README.md").read_text()
-        assert f"The C was planned for {name}:" in readme
+        assert f"The C code is optimised for {name}:" in readme
         assert ("do not have this CPU" not in readme) == is_usual
         assert f"idf.py set-target {name if is_usual else 'CHIP'} build" in readme
         header = (place / "models" / "digits_int8" / "digits_int8.h").read_text()

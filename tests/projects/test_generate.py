@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 
 import microtir
 from microtir import te
-from microtir.boards import Console, ProjectType
+from microtir.boards import Console, ProjectType, load_board
 from microtir.boards.errors import BoardError, ModelTooLargeError, ProjectError
 from microtir.dtype import DType
 from microtir.errors import OutputError, TemplateFileError, UsageError
@@ -278,3 +280,32 @@ def test_project_file_holds_the_layers(tmp_path: Path) -> None:
     assert [row["function"] for row in facts["models"][0]["layers"]] == [
         row.function for row in layers
     ]
+
+
+@pytest.mark.parametrize(
+    ("board", "kind"),
+    [
+        ("mps2_an386", "baremetal"),
+        ("mps2_an386", "cmake"),
+        ("nrf52840dk", "zephyr"),
+        ("esp32c3_devkitm", "esp-idf"),
+        ("teensy41", "platformio"),
+        ("teensy41", "arduino"),
+    ],
+)
+def test_the_page_of_a_project_answers_an_engineer(board: str, kind: str, tmp_path: Path) -> None:
+    """It says what stack a run takes, where weights lie and who may run; its call compiles."""
+    model = digits(str(load_board(board).target))
+    folder = generate([model], board, kind, tmp_path / "p").folder
+    page = (folder / "README.md").read_text()
+    words = " ".join(page.split())
+    most = model.metadata.stack.bytes_in_c
+    assert f"- `DIGITS_STACK_SIZE`: {most} bytes" in words
+    assert f"| stack of a run, at most | {most} |" in page
+    assert "which the linker places in flash" in words
+    assert "**Tasks.** Several tasks may run a model at the same time" in words
+    (call,) = (block for block in re.findall(r"```c\n(.*?)```", page, re.S) if "_run(" in block)
+    (tmp_path / "call.c").write_text(call)
+    (header,) = folder.rglob("digits.h")
+    flags = ["-Wall", "-Wextra", "-Werror", "-std=c99", "-fsyntax-only", f"-I{header.parents[1]}"]
+    subprocess.run(["gcc", *flags, str(tmp_path / "call.c")], check=True)

@@ -121,12 +121,13 @@ def describe_package(
         paths: of all files.
     """
     title, folders = " and ".join(models.names), template.folders
+    code = sum(artifact.metadata.code_bytes_estimate for artifact in artifacts)
     library = sorted(path for path in paths if folders.hold(path))
     headers = [path for path in library if path.endswith(".h")]
     return PackageManifest(
         name=name,
         version=options.version,
-        summary=options.summary or f"Runs {title}: models as plain C, without a heap",
+        summary=options.summary or f"Runs {title} as plain C, without a heap",
         author=options.author,
         licence=options.licence,
         homepage=options.homepage,
@@ -146,7 +147,7 @@ def describe_package(
         example=tuple(
             sorted(path for path in paths if path.endswith(".c") and not folders.hold(path))
         ),
-        memory=(*_memory(models, template), *_measured(artifacts)),
+        memory=(*_memory(models, template), ("code, estimated, in flash", code)),
     )
 
 
@@ -159,15 +160,6 @@ def _memory(models: Models, template: FormatTemplate) -> tuple[tuple[str, int], 
     tensors = sum(port.bytes for model in models.models for port in model.ports)
     own = [("workspaces, one for each model", workspaces), ("inputs and outputs", tensors)]
     return (*own, *rows[len(own) :])
-
-
-def _measured(artifacts: Sequence[Artifact]) -> tuple[tuple[str, int], ...]:
-    """Return the code of all models, as estimated, and the most stack that one of them takes."""
-    facts = [artifact.metadata for artifact in artifacts]
-    return (
-        ("code, estimated, in flash", sum(each.code_bytes_estimate for each in facts)),
-        ("stack of a run, at most", max(each.stack.bytes_in_c for each in facts)),
-    )
 
 
 def cpu_needs(artifacts: Sequence[Artifact], template: FormatTemplate) -> CpuNeeds:

@@ -115,6 +115,7 @@ class ModelValues:
     internal: tuple[PoolData, ...]
     constants: tuple[ConstantValues, ...]
     weights_bytes: int
+    stack_bytes: int
     source_bytes: int
     layer_count: int
     layer_bytes: tuple[int, ...]
@@ -336,6 +337,7 @@ def _model(
         internal=tuple(pool for pool in memory.pools if pool.is_internal),
         constants=constants,
         weights_bytes=facts.weights_bytes,
+        stack_bytes=facts.stack.bytes_in_c,
         source_bytes=sum(len(file.text) for file in code),
         layer_count=len(facts.layers),
         layer_bytes=tuple(_largest_output(row.outputs) for row in facts.layers),

@@ -32,15 +32,15 @@ Values = dict[str, object]
 _NAMED_MODELS = 3
 
 _CONSOLE_TEXTS = {
-    Console.UART: "Connect a terminal to the board's serial port. These lines come:",
-    Console.SEMIHOSTING: "A debugger that takes semihosting calls shows these lines:",
-    Console.STDIO: "These lines come:",
+    Console.UART: "Connect a terminal to the board's serial port. The program prints these lines:",
+    Console.SEMIHOSTING: "The program prints these lines to a debugger, through semihosting:",
+    Console.STDIO: "The program prints these lines:",
 }
 
 _FOLDER_TEXTS = {
-    "model": "the models: generated, not to be changed",
-    "src": "the application: runs each model on its samples and prints the outputs",
-    "board": "start-up, linker script, console of this board",
+    "model": "the generated models; do not change them",
+    "src": "the application, which runs each model on its samples and prints the outputs",
+    "board": "the start-up code, the linker script and the console of this board",
     "board_data": "the facts about the board",
 }
 
@@ -70,7 +70,7 @@ def project_values(
         "memory_table": [
             {"what": what, "bytes": size}
             for what, size in (
-                *memory_rows(models, stack, project.board.reserve),
+                *memory_rows(models, stack if board.code else 0, board.reserve),
                 *([(CHECKS, check_bytes(models))] if models.has_checks else []),
             )
         ],
@@ -198,16 +198,18 @@ def _beside(path: str, template: Template) -> str:
 def memory_rows(models: Models, stack: int, reserve: int) -> list[tuple[str, int]]:
     """Return what takes how many bytes; what is not known of a board is 0, and no row."""
     states = sum(model.ram.state for model in models.models)
+    stacks = [model.stack_bytes for model in models.models]
     shared = ", shared by all models" * (len(models.models) > 1)
     if models.concurrent.sorted():
         shared = ", shared by models that take turns"
     return [
         (f"workspace{shared}", models.workspace_bytes),
         (f"inputs and outputs{shared}", models.tensor_bytes),
-        *([("stack set aside", stack)] if stack else []),
+        *([("stack planned for the program", stack)] if stack else []),
         *([("states of models", states)] if states else []),
         *([("reserve of the board", reserve)] if reserve else []),
         ("weights, in flash", models.weights_bytes),
+        *([("stack of a run, at most", max(stacks))] if stacks else []),
     ]
 
 
