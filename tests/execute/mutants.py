@@ -224,7 +224,15 @@ MUTANTS = {
     ),
     "halves of means of vectors go down": Mutant(
         "mve", ("pool_s8_1x16_mve_windows",), f"{_MVE}/pool_windows.j2",
-        "vadd.i16 q0, q0, r5\n", "",
+        "vadd.i{{ bits }} q0, q0, r5\n", "",
+    ),
+    "means of vectors of int16 are products with half a reciprocal": Mutant(
+        "mve", ("pool_s16",), f"{_MVE}/pool_windows.j2", "movt r5, #{{ reciprocal_high }}\n", "",
+    ),
+    "means of vectors of uint8 are those of int8": Mutant(
+        "mve", ("pool_u8",), f"{_KERNELS}/arm_mve/pooling.py",
+        'sign, width = "u" if dtype is DType.UINT8 else "s", _WIDTHS[size]',
+        'sign, width = "s", _WIDTHS[size]',
     ),
     "halves of interpolated values go up": Mutant(
         "mve", ("resized",), f"{_MVE}/bilinear.j2", "vqadd.s{{ lane }} q0, q0, q1\n", "",

@@ -19,6 +19,7 @@ from microtir.config.enums import Optimize
 from microtir.dtype import DType
 from microtir.kernels.arm_dsp.bilinear import BilinearWords
 from microtir.module.ir_module import IRModule
+from microtir.operators.pooling.definition import AveragePool2D
 from microtir.plan.ir import Plan
 from microtir.rewrite.reference import execute
 from tests.support import c_compilers
@@ -45,6 +46,7 @@ from tests.support.dsp_cases import (
     multiplied,
     pool_of_floats,
     pool_of_int16,
+    pool_of_uint8,
     summed,
     transposed,
     with_wide_weights,
@@ -164,7 +166,7 @@ def layers() -> list[DspCase]:
         for seed in seeds(600, PER_KIND)
     )
     moves = map(moving, seeds(0, PER_MOVING))
-    reductions = [*map(reduced, seeds(0, PER_REDUCED)), *layers_of_pooled_int16()]
+    reductions = [*map(reduced, seeds(0, PER_REDUCED)), *layers_of_pooled_types()]
     extremes = map(elementwise, seeds(0, PER_ELEMENTWISE))
     edges = [*map(float_edge, seeds(0, PER_EDGE)), *map(resized, seeds(0, PER_RESIZED))]
     sums = [*map(arithmetic, seeds(0, PER_ARITHMETIC)), *map(rescaled, seeds(0, PER_ARITHMETIC))]
@@ -251,12 +253,15 @@ def layers_of_int16() -> list[DspCase]:
     return [*some, *map(long_sums, seeds(0, 4)), *map(longest_sums, seeds(0, 6))]
 
 
-def layers_of_pooled_int16() -> Iterator[DspCase]:
-    """Yield random reductions and windows of int16."""
+def layers_of_pooled_types() -> Iterator[DspCase]:
+    """Yield random reductions of int16, windows of int16, and means of uint8."""
     yield from (reduced(seed, DType.INT16) for seed in seeds(900, PER_WIDE))
     yield from map(pool_of_int16, seeds(900, PER_WIDE))
 
 
+    # The largest of uint8 are those of int8.
+    of_uint8 = map(pool_of_uint8, seeds(900, PER_WIDE))
+    yield from (case for case in of_uint8 if isinstance(case.graph.nodes[0].op, AveragePool2D))
 class OthersAlone(Exception):  # noqa: N818 - no error
     """No kernel that only some CPUs have is in a plan."""
 

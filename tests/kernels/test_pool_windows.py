@@ -57,14 +57,22 @@ def test_equal_to_the_reference(kernel: PoolWindows) -> None:
     assert len(seen) == 8 * len(kernel.types)
 
 
-def test_reciprocals_of_vectors_are_exact() -> None:
-    """Of every sum of up to 128 taps, as the steps of the template give it."""
-    kernel = PoolVectors()
+@pytest.mark.parametrize("dtype", PoolVectors.types)
+def test_reciprocals_of_vectors_are_exact(dtype: DType) -> None:
+    """Of sums of up to 128 taps, as the steps of the template give it; of int16 near multiples."""
+    kernel, bits = PoolVectors(), 2 * dtype.bits
     for count in range(3, 129):
-        values = kernel.values(Taps(1, count, 0, 1, 1), 1, 1, DType.INT8, averages=True)
-        magnitudes = np.arange(count * 128 + 1) + number(values, "half")
+        values = kernel.values(Taps(1, count, 0, 1, 1), 1, 1, dtype, averages=True)
+        largest = count * max(dtype.max, -dtype.min)
+        magnitudes = np.arange(largest + 1, dtype=np.uint64)
+        if dtype is DType.INT16:
+            magnitudes = np.append(magnitudes[::count], magnitudes[count - 1 :: count])
+        magnitudes += np.uint64(number(values, "half"))
+        assert magnitudes.max() < 1 << bits
+        reciprocal = number(values, "reciprocal") | number(values, "reciprocal_high") << 16
         quotients = magnitudes
-        if values["reciprocal"]:
-            quotients = magnitudes * number(values, "reciprocal") >> 16
-        assert magnitudes.max() < 1 << 16 and number(values, "reciprocal") < 1 << 16
-        np.testing.assert_array_equal(quotients >> number(values, "shift"), magnitudes // count)
+        if reciprocal:
+            quotients = magnitudes * np.uint64(reciprocal) >> np.uint64(bits)
+        assert reciprocal < 1 << bits
+        quotients = quotients >> np.uint64(number(values, "shift"))
+        np.testing.assert_array_equal(quotients, magnitudes // np.uint64(count))

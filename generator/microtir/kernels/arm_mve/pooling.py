@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.arm_mve.copying import copy, fill
-from microtir.kernels.arm_mve.linear import lanes_of
+from microtir.kernels.arm_mve.linear import BYTES, lanes_of
 from microtir.kernels.common.pool_kernels import Assembly, PoolKernels
 from microtir.kernels.common.pool_windows import FARTHEST, PoolWindows, offsets_of
 from microtir.kernels.common.runs import Taps
@@ -51,14 +51,15 @@ class _Vectors(PoolKernels):
 
 VECTORS = _Vectors(copy, fill)
 
-_INDEXED = 127  # the farthest that a load of bytes moves its pointer
+_INDEXED = 127  # elements: the farthest that a load moves its pointer
+_WIDTHS = {1: "b", 2: "h"}
 
 
 class PoolVectors(PoolWindows):
-    """Sixteen channels at a time, or eight of averages, whose sums have 16 bits."""
+    """A vector of channels at a time, or half of one for averages, whose sums are twice as wide."""
 
     name = "pool_s8_1x16_mve_windows"
-    types = (DType.INT8,)
+    types = (DType.INT8, DType.INT16, DType.UINT8)
     needs = Feature.MVE
     cycles = 123
     template = "kernels/mve/pool_windows.j2"
@@ -66,57 +67,62 @@ class PoolVectors(PoolWindows):
     around_row = 5
 
     def values(
-        self, taps: Taps, pixels: int, channels: int, _dtype: DType, *, averages: bool
+        self, taps: Taps, pixels: int, channels: int, dtype: DType, *, averages: bool
     ) -> Mapping[str, object]:
-        lanes = lanes_of(_lanes_type(averages=averages))
-        is_one = channels <= lanes
+        size, lanes = dtype.bytes, _lanes(dtype, averages=averages)
+        is_one, bits = channels <= lanes, BYTES * 8 // lanes
         places = [0, *offsets_of(taps)]
         gaps = [
             after - place for place, after in zip(places, [*places[1:], places[-1]], strict=True)
         ]
-        load, combine = ("vldrb.s16", "vadd.i16") if averages else ("vldrb.u8", "vmax.s8")
+        sign, width = "u" if dtype is DType.UINT8 else "s", _WIDTHS[size]
+        combine = f"vadd.i{bits}" if averages else f"vmax.{sign}{bits}"
         loads = []
         for number, gap in enumerate(gaps):
             register, is_near = "q1" if number else "q0", gap <= _INDEXED
-            behind = f", #{gap}" if gap and is_near else ""
-            loads.append(f"{load} {register}, [r3]{behind}")
-            loads += [] if is_near else [f"addw r3, r3, #{gap}"]
+            behind = f", #{gap * size}" if gap and is_near else ""
+            loads.append(f"vldr{width}.{sign if averages else 'u'}{bits} {register}, [r3]{behind}")
+            loads += [] if is_near else [f"addw r3, r3, #{gap * size}"]
             loads += [f"{combine} q0, q0, q1"] if number else []
+        stored = f"[r1], #{channels * size}" if is_one else f"[r6], #{lanes * size}"
         return {
             "pixels": str(pixels),
             "channels": str(channels),
-            "step": str(taps.pixel_step),
-            "bits": str(_lanes_type(averages=averages).bits),
-            "lanes": str(lanes),
+            "row_bytes": str(channels * size),
+            "step": str(taps.pixel_step * size),
+            "bits": str(bits),
+            "block_bytes": str(lanes * size),
             "is_one": is_one,
-            "is_far": taps.pixel_step > FARTHEST,
-            "stored": f"[r1], #{channels}" if is_one else f"[r6], #{lanes}",
+            "is_far": taps.pixel_step * size > FARTHEST,
+            "store": f"vstr{width}.{bits} q0, {stored}",
             "loads": loads,
-            "averages": averages,
-            **_division(taps.count if averages else 1),
+            "has_signs": dtype is not DType.UINT8,
+            "sign_bit": str(bits - 1),
+            **_division(taps.count if averages else 1, bits),
         }
 
     def turns(
-        self, pixels: int, channels: int, _dtype: DType, *, averages: bool
+        self, pixels: int, channels: int, dtype: DType, *, averages: bool
     ) -> Mapping[str, int]:
-        vectors = -(-channels // lanes_of(_lanes_type(averages=averages)))
+        vectors = -(-channels // _lanes(dtype, averages=averages))
         return {"bne 1b": pixels, "letp lr, 2b": pixels * vectors}
 
 
-def _lanes_type(*, averages: bool) -> DType:
-    return DType.INT16 if averages else DType.INT8
+def _lanes(dtype: DType, *, averages: bool) -> int:
+    return lanes_of(dtype) // (2 if averages else 1)
 
 
-def _division(count: int) -> dict[str, object]:
+def _division(count: int, bits: int) -> dict[str, object]:
     """Return the constants of averages: the upper half of a product, shifted, is the quotient.
 
-    Magnitudes are at most 128.5 times the count of taps, which is 128 at most: the reciprocal of 16
-    bits is exact for all of them.
+    An element has half as many bits as its sums.  There are at most 128 taps, so that the
+    reciprocal is exact for all sums.
     """
     shift = count.bit_length() - 1
-    is_power = count == 1 << shift
+    reciprocal = 0 if count == 1 << shift else -(-(1 << bits + shift) // count)
     return {
         "half": str(count // 2) if count > 1 else "",
-        "reciprocal": "" if is_power else str(-(-(1 << 16 + shift) // count)),
+        "reciprocal": str(reciprocal & 0xFFFF) if reciprocal else "",
+        "reciprocal_high": str(reciprocal >> 16) if reciprocal >> 16 else "",
         "shift": str(shift) if shift else "",
     }
