@@ -58,6 +58,14 @@ _KERNELS = "generator/microtir/kernels"
 _WINDOWS = "generator/microtir/operators/common/windows.py"
 _POOL = "generator/microtir/operators/pooling/formula.py"
 MUTANTS = {
+    "hidden states of int16 follow each other as bytes": Mutant(
+        "mve", ("gated_s16",), f"{_MVE}/lstm_cells.j2", "vstrh.32 q1, [r4], #8",
+        "vstrh.32 q1, [r4], #4",
+    ),
+    "sums of gates of int16 are rounded twice": Mutant(
+        "mve", ("gated_s16",), f"{_KERNELS}/arm_mve/lstm.py", "(_LONG, adds=adds)",
+        "(_FINISH, adds=adds)",
+    ),
     "negative ties are rounded up": Mutant(
         "dsp", ("ties", "conv"), f"{_DSP}/requantise.j2",
         "add {{ sum }}, {{ sum }}, {{ sum }}, asr #31\n", "",

@@ -71,6 +71,7 @@ from tests.support.resize_cases import resized
 from tests.support.seeds import is_soak, seeds
 from tests.support.svdf_cases import remembering
 
+GATED = DType.INT8, DType.INT16
 # Drawn; run are those that add a remainder or an attribute.
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
 PER_ELEMENTWISE, PER_EDGE, PER_ARITHMETIC = 120, 48, 72
@@ -146,7 +147,8 @@ CORES = {
         "softmax_s8_1x4_mve": 18, "svdf_s8_1x4_mve": 8, "l2norm_s8_1x8_mve": 9,
         "dwconv_s8_1x16_mve_turned": 6, "dwconv_s16_1x8_mve_turned": 6,
         "quantize_f32_1x4_mve": 20, "dequantize_f32_1x4_mve": 5,
-        "matmul_s8_2x4_mve": 4, "lstm_s8_1x4_mve": 12, "bilinear_s8_1x8_mve": 8,
+        "matmul_s8_2x4_mve": 4, "lstm_s8_1x4_mve": 12, "lstm_s16_1x4_mve": 12,
+        "bilinear_s8_1x8_mve": 8,
         "conv_f32_4x4_mve": 6, "dwconv_f32_6x4_mve": 4, "tconv_f32_4x4_mve": 3,
         "dense_f32_1x24_mve": 3, "matmul_f32_4x4_mve": 1, "matmul_s16_2x2_mve": 9,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "dwconv_s8_1x16_mve_turned",
@@ -191,7 +193,7 @@ def layers() -> list[DspCase]:
     )
     remembered = [*map(remembering, seeds(0, PER_SVDF)), *images_of_words()]
     softmaxes = [*map(softmaxed, seeds(0, PER_SOFTMAX)), *map(normalised, seeds(0, PER_NORMALISED))]
-    remembered += map(gated, seeds(0, PER_LSTM))
+    remembered += (gated(seed, of) for of in GATED for seed in seeds(0, PER_LSTM))
     remembered += map(float_row, seeds(0, PER_FLOAT_ROW))
     return [*alone, *map(framed, seeds(700, 8)), *softmaxes, *remembered]
 
@@ -257,11 +259,11 @@ def layers_of_pooled_types() -> Iterator[DspCase]:
     """Yield random reductions of int16, windows of int16, and means of uint8."""
     yield from (reduced(seed, DType.INT16) for seed in seeds(900, PER_WIDE))
     yield from map(pool_of_int16, seeds(900, PER_WIDE))
-
-
     # The largest of uint8 are those of int8.
     of_uint8 = map(pool_of_uint8, seeds(900, PER_WIDE))
     yield from (case for case in of_uint8 if isinstance(case.graph.nodes[0].op, AveragePool2D))
+
+
 class OthersAlone(Exception):  # noqa: N818 - no error
     """No kernel that only some CPUs have is in a plan."""
 

@@ -28,6 +28,7 @@ KERNELS = {
     "lstm_f32_1x8_c": ("cortex-m4", "float32", _LSTM),
     "lstm_f32_1x8_c_no_fp_contract": ("cortex-m4", "float32", _LSTM),
     "lstm_s16_1x8_dsp": ("cortex-m4", "int16", _LSTM),
+    "lstm_s16_1x4_mve": ("cortex-m55", "int16", _LSTM),
     "lstm_s16_1x8_c": ("cortex-m3", "int16", _LSTM),
     "lstm_f32_s8_1x8_c": ("cortex-m4", "hybrid", _LSTM),
     "steps": ("cortex-m3", "int16", _LSTM),

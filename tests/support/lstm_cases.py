@@ -1,4 +1,4 @@
-"""Random LSTMs of int8 whose states are inputs, and full."""
+"""Random LSTMs of int8 and int16 whose states are inputs, and full."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIDTHS = (1, 2, 3, 4, 6, 7, 16, 19, 24, 30, 33)
 _UNITS = (1, 2, 3, 5, 6, 8, 13, 20)
 
 
-def gated(seed: int) -> DspCase:
+def gated(seed: int, dtype: DType = DType.INT8) -> DspCase:
     """Draw an LSTM: any rest of inputs and units, shifts to both sides, cells that are clipped."""
     rng = np.random.default_rng([seed, 37])
     width, units = int(rng.choice(_WIDTHS)), _UNITS[seed % len(_UNITS)]
@@ -22,12 +22,15 @@ def gated(seed: int) -> DspCase:
     shape = (steps, batch) if time_major else (batch, steps)
     x_quant = graphs.quant(float(rng.choice((0.004, 0.03, 0.4))), int(rng.integers(-128, 128)))
     h_quant = graphs.quant(float(rng.uniform(0.0045, 0.02)), int(rng.integers(-128, 128)))
+    narrow, summed = dtype is DType.INT8, DType.INT32 if dtype is DType.INT8 else DType.INT64
+    if not narrow:
+        x_quant, h_quant = (graphs.quant(quant.scale / 256) for quant in (x_quant, h_quant))
     exact = 2.0 ** int(rng.integers(-16, -8))
     scale = exact if seed % 4 else float(rng.choice((2.0**-2, 2.0**-15, 0.001, 0.0001)))
-    x = graphs.tensor("x", (*shape, width), DType.INT8, x_quant)
-    hidden = graphs.tensor("hidden", (batch, units), DType.INT8, h_quant)
+    x = graphs.tensor("x", (*shape, width), dtype, x_quant)
+    hidden = graphs.tensor("hidden", (batch, units), dtype, h_quant)
     cell = graphs.tensor("cell", (batch, units), DType.INT16, graphs.quant(scale))
-    y = graphs.tensor("y", (*shape, units), DType.INT8, h_quant)
+    y = graphs.tensor("y", (*shape, units), dtype, h_quant)
     after = [
         graphs.tensor(f"{t.name}_after", t.shape, t.dtype, t.type.quant) for t in (hidden, cell)
     ]
@@ -42,7 +45,7 @@ def gated(seed: int) -> DspCase:
     ]
     biases = [
         graphs.constant(
-            f"b{n}", rng.integers(-8000, 8000, units).astype(np.int32),
+            f"b{n}", rng.integers(-8000, 8000, units).astype(summed.value) * (1 if narrow else 256),
             graphs.quant(x_quant.scale * weights[n].type.quant.scale),
         )
         for n in range(GATES)
@@ -55,4 +58,5 @@ def gated(seed: int) -> DspCase:
         for t in (x, hidden, cell)
     )
     graph = graphs.graph([layer], [x, hidden, cell], [y])
-    return DspCase(f"gated_{seed}", graph, tuple(values))
+    name = "gated" if narrow else "gated_s16"
+    return DspCase(f"{name}_{seed}", graph, tuple(values))

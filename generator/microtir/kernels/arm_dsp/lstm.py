@@ -1,4 +1,4 @@
-"""LSTMs of int8: all sums of a step in two calls, and all its cells in a third.
+"""LSTMs by steps: all sums of a step in two calls, and all its cells in a third.
 
 A micro-kernel multiplies the weights of all gates with the input, another form of it those with the
 hidden state, and both rescale what they add up to arguments of gates, of which two units share a
@@ -159,6 +159,7 @@ class CellRescaling:
             "units": str(units),
             **_halves("factor", params.added.multiplier),
             "added_shift": _text(-params.added.shift),
+            "is_int16": self.hidden.dtype is DType.INT16,
             # To the left of 32 bits, of which an argument has the upper 18.
             "cell_shift": str(15 if cell.right_shift else 14 + left),
         }
@@ -188,13 +189,14 @@ class Gates:
 def sides_of(node: Node) -> tuple[Gates, ...]:
     """Return the gates over inputs, and those over the hidden state; none if sums do not fit.
 
-    Shifted to the left they may leave 32 bits.
+    Those of int8 may leave 32 bits where they are shifted to the left.
     """
     params, tensors = recurrent.lstm_params(node), recurrent.gates_of(node)
-    sums = refusals.asked(recurrent.gate_sums(node, any_value(DType.INT8)))
+    dtype = node.inputs[0].dtype
+    sums = refusals.asked(recurrent.gate_sums(node, any_value(dtype)))
     factors = *params.inputs, *params.recurrent
     for factor, part in zip(factors, sums, strict=True):
-        if ShortRequantisation.of(factor, max(-part.low, part.high)) is None:
+        if dtype is DType.INT8 and not ShortRequantisation.of(factor, max(-part.low, part.high)):
             return ()
 
     def side(number: int, factors: Sequence[QuantizedMultiplier]) -> Gates:
@@ -263,6 +265,7 @@ class Recurrent(Kernel):
     """Eight gates a pass, two for each packed weight, and the cells of two units a turn."""
 
     name = "lstm_s8_1x8_dsp"
+    dtype = DType.INT8
     operators = (recurrent.Lstm,)
     needs = Feature.DSP
     in_place = True
@@ -271,8 +274,8 @@ class Recurrent(Kernel):
     products = staticmethod(_products_of)  # with inputs and with the hidden state
 
     def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: int8, weights and factors that fit the packed form."""
-        reason = refusals.recurrent_refusal(node, DType.INT8, DType.INT8)
+        """Return what speaks against it: types, weights and factors that the form does not take."""
+        reason = refusals.recurrent_refusal(node, self.dtype, DType.INT8)
         if reason is not None:
             return reason
         _, _, inputs, units = recurrent.lstm_extents(node)
@@ -543,8 +546,9 @@ def _cells(units: int, rescaling: CellRescaling, form: CellForm) -> KernelDescri
     tensors = args, lines, cell, hidden, shown
     params, values = tuple(tensor.buffer for tensor in tensors), _cells_values(units, rescaling)
     texts = (*rescaling.values().values(), values["pairs_bytes"])
+    of_type = "" if rescaling.hidden.dtype is DType.INT8 else f"_{rescaling.hidden.dtype.value}"
     described = describe(
-        f"{form.name}_{units}_{'_'.join(map(str, texts))}",
+        f"{form.name}{of_type}_{units}_{'_'.join(map(str, texts))}",
         (f"Cells and hidden states of {units} units",), params, params[2:],
         visitor.substitute(body, {old.buffer: cell.buffer}), form.template, values,
         stack_bytes=form.stack_bytes, needs=form.needs,

@@ -57,14 +57,15 @@ def long_constants(params: LinearParams, bias: Ints) -> npt.NDArray[np.int32] | 
         bias: of each channel.
     """
     factors = params.multipliers * (len(bias) // len(params.multipliers))
-    rows = [_words(factor, int(b)) for factor, b in zip(factors, bias, strict=True)]
+    rows = [long_words(factor, int(b)) for factor, b in zip(factors, bias, strict=True)]
     present = [row for row in rows if row is not None]
     if len(present) < len(rows):
         return None
     return np.array(present, np.int64).astype(np.int32)
 
 
-def _words(factor: QuantizedMultiplier, bias: int) -> tuple[int, int, int, int] | None:
+def long_words(factor: QuantizedMultiplier, bias: int) -> tuple[int, int, int, int] | None:
+    """Return the four words of a channel; None if its factor is too large."""
     multiplier, shift = reduced(factor)
     if multiplier == 0:
         return bias, 0, 1, 1
