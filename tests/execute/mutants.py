@@ -428,12 +428,21 @@ MUTANTS = {
         "mve", ("remembering",), f"{_MVE}/svdf_memory.j2", "lsl r6, r6, #3", "lsl r6, r6, #2",
     ),
     "outputs of a channel follow each other": Mutant(
-        "mve", ("multiplied",), f"{_MVE}/depthwise.j2", "vidup.u8 q4, r10, #{{ every }}",
+        "mve", ("multiplied",), f"{_MVE}/depthwise.j2", "vidup.u8 q4, r10, #{{ every_step }}",
         "vidup.u8 q4, r10, #1",
     ),
     "outputs of a channel of int16 follow each other": Mutant(
-        "mve", ("s16_multiplied",), f"{_MVE}/depthwise_s16.j2", "vidup.u16 q4, r10, #{{ every }}",
-        "vidup.u16 q4, r10, #1",
+        "mve", ("s16_multiplied",), f"{_MVE}/depthwise_s16.j2",
+        "vidup.u16 q4, r10, #{{ every_step }}", "vidup.u16 q4, r10, #1",
+    ),
+    "three outputs of a channel follow each other": Mutant(
+        "mve", ("multiplied",), f"{_MVE}/depthwise.j2", "vmul.i8 q4, q4, r10\n", "",
+    ),
+    "three outputs of a channel of int16 follow each other": Mutant(
+        "mve", ("s16_multiplied",), f"{_MVE}/depthwise_s16.j2", "vmul.i16 q4, q4, r10\n", "",
+    ),
+    "a second vector of outputs overlaps the first as inputs do": Mutant(
+        "mve", ("multiplied",), f"{_MVE}/depthwise.j2", "mla r3, r9, r10, r3", "add r3, r3, r9",
     ),
     "windows of a column are as far apart as those of a row": Mutant(
         "mve", ("dwconv_s8_1x16_mve_turned",), f"{_KERNELS}/arm_dsp/plane_windows.py",

@@ -85,7 +85,7 @@ CASES = {
                          Refusal.TYPES),
     "two images": (linear(DepthwiseConv2D(), (2, 5, 5, 8), CHANNELWISE), M4,
                    "dwconv_s8_2x4_dsp", Refusal.IMAGES),
-    "a multiplier": (linear(DepthwiseConv2D(depth_multiplier=3), IMAGE, (1, 1, 1, 24)), M55,
+    "a multiplier": (linear(DepthwiseConv2D(depth_multiplier=18), IMAGE, (1, 1, 1, 144)), M55,
                      "dwconv_s8_1x16_mve", Refusal.MULTIPLIER),
     "channels apart": (linear(DepthwiseConv2D(), IMAGE, CHANNELWISE), M4, "conv_s8_2x4_dsp",
                        Refusal.MIXES_CHANNELS),

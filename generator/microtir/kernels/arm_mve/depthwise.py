@@ -41,7 +41,8 @@ from microtir.tir import ir
 _TAPS = 64  # they are all printed; more make too much code
 _LARGEST = 0xFFFF  # what MOVW loads
 _TOGETHER = (1, 2, 4)  # pixels that may share vectors
-_OUTPUTS = (1, 2, 4, 8)  # of a channel, whose places are counted by one instruction
+_MOST_OUTPUTS = 17  # of a channel; places of those of a vector of bytes are bytes
+_COUNTED = (1, 2, 4, 8)  # outputs of a channel whose places are counted by one instruction
 _LEAST = np.iinfo(np.int8).min
 # Vectors of sums: bytes 0, 4, 8, 12, then 2, 6, 10, 14, then 1, 5, 9, 13, then 3, 7, 11, 15; of
 # int16 those with even numbers, then those with odd ones.
@@ -158,7 +159,7 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         """Return what speaks against it: taps or rows out of reach of the instructions."""
         if self._turns and not geometry.image.width == geometry.output.width == 1:
             return Refusal.WINDOWS
-        if outputs_of(node) not in _OUTPUTS:
+        if outputs_of(node) > _MOST_OUTPUTS:
             return Refusal.MULTIPLIER
         geometry = Geometry.of(self._of(node))
         taps, channels = _copied_taps(geometry), geometry.image.channels
@@ -394,7 +395,8 @@ def _values(line: Line, taps: Taps, rescaling: requantise.Form, step: int) -> di
         "mask": str(line.size) if masked else "",
         "masked_bytes": str(line.size * size * line.every),
         "every": str(line.every) if line.every > 1 else "",
-        "every_bits": str(line.every.bit_length() - 1),
+        "every_step": str(line.every if line.every in _COUNTED else 1),
+        "is_counted": line.every in _COUNTED,
         "block_bytes": str(line.lanes * size * line.every),
         "jump": str(jump) if jump else "",
         "row_step": str(taps.row_step * size) if taps.rows > 1 else "",
