@@ -54,21 +54,29 @@ def test_a_core_that_branches_is_said_to() -> None:
 
 def test_the_certificate_and_the_header_have_the_number(microtir: Command, tmp_path: Path) -> None:
     """They state it with compiler and flags; the header says why not where it depends on data."""
-    number = profiled("mps2_an386").instructions
-    for board in ("mps2_an386", "riscv32"):
-        options = ("--board", board, "--certificate", "--module-name", "digits")
-        assert microtir("compile", "example:digits", *options, "-o", tmp_path / board).status == 0
-        facts = json.loads((tmp_path / board / "digits.certificate.json").read_text())
-        header = (tmp_path / board / "digits.h").read_text()
-        counted = facts["instructions"]
+    for board, masks in (("mps2_an386", 1), ("mps2_an386", 0), ("riscv32", 1), ("riscv32", 0)):
+        options = ("--board", board, "--certificate", "--module-name", "digits", "-o", tmp_path)
+        choice = ("--constant-time", masks, "--force")
+        assert microtir("compile", "example:digits", *options, *choice).status == 0
+        facts = json.loads((tmp_path / "digits.certificate.json").read_text())
+        counted, machine_code = facts["instructions"], facts["instructions"]["machine_code"]
         assert counted["board"] == board and "-O2" in counted["flags"]
         assert sum(counted["by_function"].values()) == counted["instructions"]
-        defined = re.findall(r"#define DIGITS_INSTRUCTIONS (\d+)", header)
-        if board == "mps2_an386":
-            assert defined == [str(number)] == [str(counted["instructions"])]
-            assert {of["time"] for of in facts["timing"]} == {"constant"}
+        most = sum(machine_code["by_function"].values())
+        header = (tmp_path / "digits.h").read_text()
+        defined = dict(re.findall(r"#define DIGITS_(INSTRUCTIONS\w*) (\d+)", header))
+        if board == "riscv32":
+            assert defined == ({"INSTRUCTIONS": f"{counted['instructions']}"} if masks else {})
+            assert "machine code of riscv is not followed" in machine_code["problem"]
+            assert "The machine code was not checked" in header
+            assert ("no fixed number of instructions" in header) == (not masks)
+        elif masks:
+            assert set(defined.values()) == {f"{most}"} == {f"{machine_code['least']}"}
+            assert len(defined) == 2 and {of["time"] for of in facts["timing"]} == {"constant"}
         else:
-            assert not defined and "no fixed number of instructions" in header
+            assert machine_code["least"] < counted["instructions"] <= most
+            assert defined == {"INSTRUCTIONS_MAX": f"{most}"}
+            assert all(f" * {branch}\n" in header for branch in machine_code["branches"])
 
 
 def test_constant_time_is_refused_by_layer(microtir: Command, tmp_path: Path) -> None:
@@ -87,7 +95,7 @@ def test_constant_time_is_refused_by_layer(microtir: Command, tmp_path: Path) ->
         ("microbit", "-O2"),
         *(
             pytest.param(name, level, marks=pytest.mark.soak_only)
-            for name in ("microbit", "riscv32")
+            for name in ("microbit", "riscv32", "mps2_an386")
             for level in ("-O0", "-O1", "-O2", "-O3", "-Os")
         ),
     ],

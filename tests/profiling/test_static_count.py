@@ -68,6 +68,19 @@ BRANCH = """
  126:\tbx\tlr
  128:\tnop
 """
+# A quotient of a constant, zero for a division by zero, is the number of turns.
+QUOTIENT = """
+ 110:\tmovs\tr3, #13
+ 112:\tmovs\tr2, #3
+ 114:\tudiv\tr3, r3, r2
+ 118:\tmovs\tr2, #0
+ 11a:\tudiv\tr2, r3, r2
+ 11e:\tadds\tr2, #1
+ 120:\tcmp\tr2, r3
+ 122:\tbne.n\t11e <m_run+0xe>
+ 124:\tbx\tlr
+ 126:\tnop
+"""
 # Conditional instructions count whether or not they act.
 CHOICE = """
  110:\tldr\tr0, [r0, #0]
@@ -113,6 +126,7 @@ def walked(code: str) -> tuple[Path, set[int]]:
         (POINTER.replace("r2, lsl #2", "#96"), 2 + 8 * 3 + 1),
         (LOW_OVERHEAD, 3 + 5 * 2 + 2 + 3 * 2 + 1),
         (CHOICE, 10),
+        (QUOTIENT, 5 + 4 * 3 + 1),
     ],
 )
 def test_loops_are_counted(code: str, count: int) -> None:

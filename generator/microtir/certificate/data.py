@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.profiling.static_count import StaticCount
+
 FORMAT_VERSION = 1
 
 
@@ -172,9 +174,10 @@ class TimeFacts:
 
 @dataclass(frozen=True, slots=True)
 class InstructionFacts:
-    """Instructions as an emulator counted them, in all and of each layer: the run function first.
+    """Instructions of a run as an emulator counted them, in all and of each layer.
 
-    Those of every input where all functions are constant, else of one.
+    The first of `by_function` is the run function. `machine_code` has the least and the most of any
+    input, or says why they are not known.
     """
 
     board: str
@@ -182,6 +185,13 @@ class InstructionFacts:
     flags: tuple[str, ...]
     instructions: int
     by_function: dict[str, int]
+    machine_code: StaticCount
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """Return the least and the most of any input, if they are known and hold for the run."""
+        least, most = self.machine_code.least, self.machine_code.instructions
+        return (least, most) if least <= self.instructions <= most else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from microtir.codegen.program import CProgram, make_program
 from microtir.codegen.timing import causes_by_function
 from microtir.support.json_text import indented, plain
 from microtir.support.resources import templates
-from microtir.tir.analysis.timing import Time, worst
+from microtir.tir.analysis.timing import worst
 
 CHECKER = "certcheck.py"
 
@@ -37,7 +37,7 @@ def certified(artifact: Artifact, counted: data.InstructionFacts | None = None) 
 
     Args:
         artifact: a compiled model.
-        counted: instructions of a run, which the header then states if no layer's depend on data.
+        counted: instructions of a run, which the header then states.
 
     Raises:
         UsageError: it is no compiled model, such as one that was read from an archive.
@@ -73,24 +73,45 @@ def _with_instructions(
     artifact: Artifact, counted: data.InstructionFacts, timing: Sequence[data.TimeFacts]
 ) -> Artifact:
     """Return an artifact whose header has the instructions of a run, or why there is no number."""
-    depending = [of for of in timing if of.time != str(Time.CONSTANT)]
     macro, path = artifact.metadata.module_name.upper(), f"{artifact.metadata.module_name}.h"
-    flags = " ".join(counted.flags)
-    comment = f"{counted.compiler}, {flags}, on {counted.board}"
-    if depending:
-        causes = "".join(f"\n * {of.function}: {of.causes[0]}" for of in depending)
-        lines = f"/* A run has no fixed number of instructions:{causes} */\n"
-    else:
-        lines = (
-            f"/* Instructions of a run, of any input: {comment}. */\n"
-            f"#define {macro}_INSTRUCTIONS {counted.instructions}\n"
-        )
     end = f"#endif /* {macro}_H */"
+    lines = _instruction_lines(f"{macro}_INSTRUCTIONS", counted, timing)
+    text = "".join(f"{line}\n" for line in lines)
     sources = tuple(
-        replace(file, text=file.text.replace(end, f"{lines}\n{end}")) if file.path == path else file
+        replace(file, text=file.text.replace(end, f"{text}\n{end}")) if file.path == path else file
         for file in artifact.sources
     )
     return replace(artifact, sources=sources)
+
+
+def _instruction_lines(
+    name: str, counted: data.InstructionFacts, timing: Sequence[data.TimeFacts]
+) -> list[str]:
+    """Return what a header says of the instructions of a run.
+
+    The machine code decides. Where it was not followed, what TIR says of each function does.
+    """
+    build = f" * built by {counted.compiler} with {' '.join(counted.flags)}, on {counted.board}."
+    fixed, largest = f"#define {name} {counted.instructions}", f"#define {name}_MAX"
+    machine_code, depending = counted.machine_code, [of for of in timing if of.causes]
+    if counted.range is None:
+        unchecked = f" * The machine code was not checked: {machine_code.problem}."
+        if depending:
+            causes = [f" * {of.function}: {of.causes[0]}" for of in depending]
+            return ["/* A run has no fixed number of instructions:", *causes, unchecked, " */"]
+        return ["/* Instructions of a run,", build, unchecked, " */", fixed]
+    least, most = counted.range
+    if least == most:
+        note = " * No branch of the machine code depends on data. */"
+        return ["/* Instructions of a run, for any input,", build, note, fixed, f"{largest} {most}"]
+    return [
+        f"/* The largest number of instructions of a run, for any input; the smallest is {least},",
+        build,
+        " * These branches of the machine code depend on data:",
+        *(f" * {branch}" for branch in machine_code.branches),
+        " */",
+        f"{largest} {most}",
+    ]
 
 
 def _certificate(artifact: Artifact, timing: tuple[data.TimeFacts, ...]) -> data.Certificate:

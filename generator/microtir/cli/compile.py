@@ -130,23 +130,15 @@ def _check_format(output_format: str, *, timestamp: bool, certificate: bool) -> 
 
 
 def _certified(built: Built, board: str | None) -> Built:
-    """Add a certificate, with the instructions that the board's emulator counts if it does."""
+    """Add a certificate, with the instructions of a run if the board's emulator counts them."""
     from microtir.boards import load_board
-    from microtir.certificate import InstructionFacts, certified
-    from microtir.profiling import count_run, counts_instructions
-    from microtir.projects import ProjectOptions
+    from microtir.certificate import certified
+    from microtir.certificate.counting import count_instructions
+    from microtir.profiling import counts_instructions
 
-    counted = None
-    if board is not None and counts_instructions(chosen := load_board(board)):
-        run = count_run(built.artifact, chosen)
-        by_function = {cost.function: cost.instructions for cost in run.by_function}
-        counted = InstructionFacts(
-            run.board,
-            run.compiler,
-            (*chosen.toolchain.flags, ProjectOptions().optimization),
-            run.instructions,
-            by_function,
-        )
+    chosen = load_board(board) if board is not None else None
+    counts = chosen is not None and counts_instructions(chosen)
+    counted = count_instructions(built.artifact, chosen) if chosen and counts else None
     return replace(built, artifact=certified(built.artifact, counted))
 
 

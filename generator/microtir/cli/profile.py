@@ -155,6 +155,9 @@ def _time(result: Profile) -> list[tuple[str, object]]:
         for mnemonic, count in layer.varying.items():
             varying.setdefault(mnemonic, []).append(f"{layer.name} {cell(count)}")
     texts = [f"{cause.time}: {cause.what} in {', '.join(names)}" for cause, names in causes.items()]
+    branches = result.static is not None and result.static.branches
+    if branches:
+        texts.append("the compiler made branches on data")
     return [
         ("time", "; ".join(texts) or "the same instructions for every input"),
         *(("cycles by operands", f"{m}: {', '.join(varying[m])}") for m in varying),

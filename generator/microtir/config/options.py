@@ -167,8 +167,8 @@ _CONFIG = (
         Flag(),
         False,
         "Refuses a model if the number of instructions of a layer may depend on data. The message "
-        "names the layers and the causes. On a CPU without conditional-select instructions, such "
-        "as a Cortex-M0 or RV32, the C code selects values with masks instead of branches.",
+        "names the layers and the causes. The C code selects values with masks instead of "
+        "branches, except on an AVR.",
     ),
     Option(
         Section.CONFIG,

@@ -20,6 +20,7 @@ class Unknown:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __invert__ = _itself
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _itself
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _itself
+    __floordiv__ = __rfloordiv__ = _itself
 
 
 UNKNOWN: Final = Unknown()

@@ -59,6 +59,7 @@ _FORMS = {
     "mla": "{a} * {b} + {c} & M",
     "mls": "{c} - {a} * {b} & M",
     "ubfx": "{a} >> {b} & (1 << {c}) - 1",
+    "udiv": "({b} and {a} // {b})",  # by zero it is zero
 }
 _COMPARES = {"cmp": "sub", "cmn": "add", "tst": "and", "teq": "eor"}
 _ALIASES = {"neg": "rsb", "movw": "mov", "addw": "add", "subw": "sub", "vmov": "mov"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,31 +14,27 @@ from microtir.boards.board import Board, ProjectType
 from microtir.device.emulate import DEFAULT_TIMEOUT
 from microtir.instruction_sets import instruction_set
 from microtir.profiling.disassembly import Instruction
-from microtir.profiling.measure import BlockCost, Measurement, measure
+from microtir.profiling.measure import BlockCost, measure
 from microtir.projects.generate import generate
 from microtir.projects.options import ProjectOptions, Samples
+from microtir.projects.project import Project
 from microtir.projects.samples import extreme_samples
 
 
-def count_run(
-    artifact: Artifact,
-    board: Board,
-    samples: Samples | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-) -> Measurement:
-    """Build a model for an emulated board and count the instructions of one inference.
+@contextmanager
+def board_program(
+    artifact: Artifact, board: Board, samples: Samples | None = None
+) -> Iterator[Project]:
+    """Build a model for a board in a folder that is deleted afterwards.
 
     Args:
         artifact: a compiled model.
-        board: with an emulator that counts.
-        samples: the first of them is run; arbitrary values without any.
-        timeout: seconds for the emulator.
+        board: to build for.
+        samples: the program runs the first of them; arbitrary values without any.
 
     Raises:
-        BoardError: the board has no emulator that counts.
         MissingToolError: a tool is not on this machine; says which package to install.
         BuildError: the compiler's own message.
-        EmulatorError: the program failed or did not end.
     """
     by_model = {} if samples is None else {artifact.metadata.module_name: samples}
     options = ProjectOptions(samples=by_model)
@@ -45,21 +42,25 @@ def count_run(
         folder = Path(scratch) / "model"
         project = generate(artifact, board, ProjectType.BAREMETAL, folder, options=options)
         project.build()
-        return measure(project, timeout=timeout)
+        yield project
 
 
 def extreme_instructions(
     artifact: Artifact, board: Board, timeout: float = DEFAULT_TIMEOUT
 ) -> Mapping[str, int]:
-    """Return the instructions of an inference on each kind of `extreme_samples`, as `count_run`."""
+    """Return the instructions of an inference on each kind of `extreme_samples`.
+
+    Raises:
+        BoardError: the board has no emulator that counts.
+        EmulatorError: the program failed or did not end; else as `board_program`.
+    """
     model = artifact.module.model
     assert model is not None, "profiles are of models"
-    return MappingProxyType(
-        {
-            kind: count_run(artifact, board, samples, timeout).instructions
-            for kind, samples in extreme_samples(model.inputs).items()
-        }
-    )
+    counts = {}
+    for kind, samples in extreme_samples(model.inputs).items():
+        with board_program(artifact, board, samples) as project:
+            counts[kind] = measure(project, timeout=timeout).instructions
+    return MappingProxyType(counts)
 
 
 def varying_instructions(

@@ -261,7 +261,7 @@ class ExpressionPrinter:
         match e.op:
             case ir.BinaryOp.MIN | ir.BinaryOp.MAX:
                 return self._typed_call(f"{self._mask_prefix(e)}{e.op.value}", e)
-            case ir.BinaryOp.MUL if self._is_masked(e) or (self._parted and is_long_product(e)):
+            case ir.BinaryOp.MUL if self._parted and is_long_product(e):
                 return self._long_product(LONG_PRODUCT, e, DType.INT64)
             case ir.BinaryOp.TRUNCDIV if isinstance(e.b, ir.IntImm) and self._is_masked(e):
                 count = ir.IntImm(e.b.value.bit_length() - 1, e.b.dtype)

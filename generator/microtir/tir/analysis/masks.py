@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from microtir.config import Target
 from microtir.instruction_sets import instruction_set
 from microtir.tir import ir
-from microtir.tir.analysis.long_products import is_long_product, is_signed
+from microtir.tir.analysis.long_products import is_signed
 from microtir.tir.ir import BinaryOp, Intrinsic
 from microtir.tir.visitor import walk
 
@@ -27,9 +27,11 @@ _TOTAL = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MIN, BinaryOp.MAX})
 
 
 def takes_masks(target: Target) -> bool:
-    """Return whether choices need masks on a CPU to take as many instructions for all data."""
-    known = instruction_set(target.family)
-    return not known.chooses(target.features) and known.shifts(target.features) > 0
+    """Return whether masks take as many instructions for all data on a CPU.
+
+    A CPU that chooses by conditional instructions needs them, too: compilers branch there as well.
+    """
+    return instruction_set(target.family).shifts(target.features) > 0
 
 
 def is_maskable(e: ir.Expr) -> bool:
@@ -37,8 +39,6 @@ def is_maskable(e: ir.Expr) -> bool:
     match e:
         case ir.Binary(BinaryOp.MIN | BinaryOp.MAX, a):
             return is_signed(a)
-        case ir.Binary(BinaryOp.MUL):
-            return is_long_product(e)
         case ir.Select(ir.Binary(op, a), then, otherwise) if op in ORDERED:
             computed = {max(x.dtype.bits, _WORD) for x in (a, then, otherwise)}
             harmless = _is_harmless(then) and _is_harmless(otherwise)

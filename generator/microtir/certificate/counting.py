@@ -1,0 +1,31 @@
+"""Counts the instructions of a run on a board's emulator and in its machine code."""
+
+from __future__ import annotations
+
+from microtir.artifact import Artifact
+from microtir.boards.board import Board
+from microtir.certificate.data import InstructionFacts
+from microtir.profiling import board_program, measure
+from microtir.profiling.static_count import static_count
+from microtir.projects import ProjectOptions
+
+
+def count_instructions(artifact: Artifact, board: Board) -> InstructionFacts:
+    """Build a model for an emulated board, and count the instructions of a run in both ways.
+
+    Raises:
+        BoardError: the board has no emulator that counts.
+        MissingToolError: a tool is not on this machine; says which package to install.
+        BuildError: the compiler's own message.
+        EmulatorError: the program failed or did not end.
+    """
+    with board_program(artifact, board) as project:
+        run, machine_code = measure(project), static_count(project)
+    return InstructionFacts(
+        run.board,
+        run.compiler,
+        (*board.toolchain.flags, ProjectOptions().optimization),
+        run.instructions,
+        {cost.function: cost.instructions for cost in run.by_function},
+        machine_code,
+    )
