@@ -7,9 +7,11 @@ import pytest
 from benchmarks import int16
 from benchmarks.boards import TOLERANCE
 
-# Times the instructions of int8; more where int8 has Winograd's kernel, which int16 has not.
+# Times the instructions of int8; more where int8 has a kernel of a kind that int16 has not:
+# Winograd's, and with DSP cells of LSTMs in assembly.
 _MOST = {"mps2_an386": 1.6, "mps3_an547": 2.3}
 _MOST_OF_WINOGRAD = 2.4
+_MOST_OF_LSTM_WITH_DSP = 1.9
 
 
 def test_every_layer_is_recorded_within_its_bound() -> None:
@@ -18,9 +20,11 @@ def test_every_layer_is_recorded_within_its_bound() -> None:
     assert set(recorded) == set(int16.BOARDS)
     for board, layers in recorded.items():
         assert set(layers) == set(int16.LAYERS)
-        for price in layers.values():
+        for name, price in layers.items():
             is_winograd = price.kernel8.endswith("_winograd")
-            assert price.times <= (_MOST_OF_WINOGRAD if is_winograd else _MOST[board])
+            is_lstm = name.startswith("LSTM") and board == "mps2_an386"
+            most = _MOST_OF_LSTM_WITH_DSP if is_lstm else _MOST[board]
+            assert price.times <= (_MOST_OF_WINOGRAD if is_winograd else most)
 
 
 @pytest.mark.compiler_version
