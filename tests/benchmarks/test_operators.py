@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import operators
+from benchmarks.layers import for_speed
 from benchmarks.operator_models import Made
 from benchmarks.operator_page import PAGE, renewed
 from benchmarks.operator_rows import Case, cases
+from microtir import driver, frontend
+from microtir.boards import load_board
 from tests.support.golden import Golden
 
 TOLERANCE = 0.02
@@ -20,6 +23,11 @@ SAMPLE = (
     ("cortex-m4", "int8: concat of channels, 10 and 10"),
     ("cortex-m55", "int8: grouped convolution 3x3, 4 groups, 16x16x16 to 32, 3 channels"),
     ("cortex-m55", "int8: tanh, 16x16x32"),
+)
+STATED = (
+    "int16: grouped convolution 1x1, 2 groups, 16x16x16 to 32",
+    "int16: depthwise 1x3, 16x16x16",
+    "int16: depthwise 9x1, 64x1x16",
 )
 
 
@@ -46,6 +54,19 @@ def test_an_operator_did_not_grow_dearer(cpu: str, name: str) -> None:
     before, now = operators.read_recorded()[cpu][name], operators.price(case, cpu)
     assert now.units == before.units
     assert now.instructions <= before.instructions * (1 + TOLERANCE)
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_a_statement_is_near_what_was_measured(name: str) -> None:
+    """Kernels of int16 count what their templates print, and copies of rows; nothing is built."""
+    case = next(case for case in cases() if case.full_name == name)
+    recorded = operators.read_recorded()["cortex-m4"][name]
+    module = frontend.from_tflite(case.row.make(case.kind, case.channels).file, name="row")
+    config = for_speed(load_board(operators.BOARDS["cortex-m4"]), "row")
+    program = driver.lower(module.with_configuration(config)).require_program("row")
+    (decision,) = [d for d in program.decisions.values() if d.index >= 0]
+    assert decision.kernel == recorded.kernels
+    assert decision.instructions == pytest.approx(recorded.instructions, rel=0.03)
 
 
 def test_what_a_move_takes_is_counted_without_what_is_around_it() -> None:

@@ -19,10 +19,12 @@ from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.requantise import WORDS
 from microtir.kernels.common.runs import Runs, turns_of
 from microtir.kernels.common.statements import load, loop, seq, store
+from microtir.measure.printed import Printed, printed
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
 PAIR = 2  # values of a word, and channels of a word of weights
+_TEMPLATE = "kernels/block_s16.j2"
 _REGISTERS = 8  # for sums
 _STRAIGHT = 12  # steps without a loop
 _TURNS = (4, 5, 6)  # steps of a turn
@@ -87,30 +89,18 @@ class Block16:
         return max(self.distance, self.outputs)
 
     @property
-    def step_instructions(self) -> int:
-        """Return the instructions of two values of each pixel."""
-        pairs = self.channels // PAIR
-        loads = -(-pairs // 2) if self._loads_pairs else pairs
-        return self.pixels * (1 + self.channels) + self.channels + loads
+    def printed(self) -> Printed:
+        return printed(_TEMPLATE, self.values())
 
     @property
     def instructions(self) -> int:
-        loops = 3 * (self.whole // self.turn) + 3 if self.turn else 0
-        runs = self.runs.rows * self.runs.parts
-        if not self.is_straight:
-            loops += 8
-        sums = self.steps * self.step_instructions + runs * (1 + loops)
-        outputs = self.pixels * self.channels * self.finish.instructions + self.channels
-        return 20 + self.turns * (sums + outputs + self.pixels * self.channels // 2 + 16)
-
-    @property
-    def code_bytes(self) -> int:
-        printed = self.turn + self.whole % self.turn if self.turn else self.whole
-        steps = printed + self.runs.length % PAIR
-        if self.is_straight:
-            steps = self.steps
-        outputs = self.pixels * self.channels * self.finish.instructions
-        return 4 * (steps * self.step_instructions + outputs + 20) + 100
+        """Return the instructions of a call, as they are printed."""
+        rows = self.turns * self.runs.rows
+        parts = rows * self.runs.parts
+        repeats = self.whole // self.turn if self.turn else 0
+        return self.printed.instructions(
+            {"bne 1b": self.turns, "bne 3b": rows, "bne 4b": parts, "bne 2b": parts * repeats}
+        )
 
     @property
     def _loads_pairs(self) -> bool:
@@ -297,7 +287,7 @@ def block(block: Block16) -> KernelDescription:
                 "number", 0, channels, lambda number: output(turn, pixel, number)
             )
         )),
-        "kernels/block_s16.j2",
+        _TEMPLATE,
         block.values(),
         stack_bytes=68,
     )  # fmt: skip

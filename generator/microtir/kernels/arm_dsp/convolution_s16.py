@@ -26,7 +26,7 @@ from microtir.kernels.arm_dsp.blocks_s16 import (
     pack_weights,
     packed_bytes,
 )
-from microtir.kernels.arm_dsp.copying import copy
+from microtir.kernels.arm_dsp.copying import copied, copy
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.common import bordered_rows, made_once, packing, refusals
 from microtir.kernels.common.bordered_rows import scratch_bytes
@@ -115,15 +115,16 @@ class Convolution16(FloatRescaling, PhaseKernel):
         counts, spans_rows = _counts(largest), geometry.is_pointwise
         blocks = all_blocks(geometry.output, calls, counts, spans_rows=spans_rows)
         products = (times * (_of(largest, n).instructions + 12) for times, n in blocks)
-        copies = bordered_rows.copy_cost(node, by_rows=calls.rows > 0)
+        moved = partial(copied, dtype=DType.INT16)
+        copies = bordered_rows.copy_cost(node, by_rows=calls.rows > 0, copied=moved)
         return copies + geometry.groups * sum(products)
 
     def code_bytes(self, node: Node) -> int:
         geometry, largest = Geometry.of(node), self._block(node)
         width = geometry.output.width
         has_rest = largest.pixels > 1 and width % largest.pixels
-        singles = _of(largest, 1).code_bytes if has_rest else 0
-        return largest.code_bytes + singles + 60
+        singles = _of(largest, 1).printed.bytes if has_rest else 0
+        return largest.printed.bytes + singles + 60
 
     def packed_bytes(self, node: Node) -> int:
         geometry, finish = Geometry.of(node), refusals.asked(self._finish(node))

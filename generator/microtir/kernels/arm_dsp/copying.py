@@ -58,10 +58,10 @@ def spread(size: int, every: int) -> KernelDescription:
     )
 
 
-def copied(size: int) -> int:
-    """Return the instructions of `copy` for so many bytes."""
-    values = copy_values(size)
-    turns = size // _BLOCK // int(str(values["repeats"] or 1))
+def copied(size: int, dtype: DType = DType.INT8) -> int:
+    """Return the instructions of `copy` for so many elements."""
+    values = copy_values(size * dtype.bytes)
+    turns = size * dtype.bytes // _BLOCK // int(str(values["repeats"] or 1))
     return printed("kernels/copy.j2", values).instructions({"bne 1b": turns})
 
 

@@ -60,7 +60,7 @@ class Dense16(float_rescaling.FloatRescaling):
         return dense.rows_of(node) * (self._block(node).instructions + 10)
 
     def code_bytes(self, node: Node) -> int:
-        return self._block(node).code_bytes
+        return self._block(node).printed.bytes
 
     def packed_bytes(self, node: Node) -> int:
         finish = refusals.asked(self._finish(node))

@@ -18,9 +18,11 @@ from microtir.kernels.arm_dsp.blocks_s16 import IMMEDIATE, PAIR, add_number, reg
 from microtir.kernels.common import finish_s16, micro_kernel, requantise, runs
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.statements import load, loop, seq, store
+from microtir.measure.printed import Printed, printed
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
+_TEMPLATE = "kernels/depthwise_s16.j2"
 _REGISTERS = 8  # for sums; three behind them are for weights
 _CHUNK = 3  # taps of a row whose weights are in registers
 
@@ -51,23 +53,13 @@ class DepthwiseBlock16:
         return f"depthwise16_{self.pixels}x{self.channels}_{self.taps.name}_{self.finish.name}"
 
     @property
-    def turn_instructions(self) -> int:
-        """Return the instructions of two channels."""
-        rows = sum(
-            2 + sum(1 + PAIR * len(uses) for uses in self._uses(chunk).values())
-            for chunk in self._chunks()
-        )
-        outputs = PAIR * (1 + self.pixels * self.finish.instructions)
-        starts = self.pixels * PAIR * self.finish.starts
-        return self.taps.rows * rows + outputs + starts + 14
+    def printed(self) -> Printed:
+        return printed(_TEMPLATE, self.values())
 
     @property
     def instructions(self) -> int:
-        return self.turns * self.turn_instructions + 24
-
-    @property
-    def code_bytes(self) -> int:
-        return 4 * self.turn_instructions + 90
+        """Return the instructions of a call, as they are printed."""
+        return self.printed.instructions({"bne 1b": self.turns})
 
     def values(self) -> dict[str, object]:
         size, held = DType.INT16.bytes, PAIR * self.finish.starts
@@ -195,7 +187,7 @@ def depthwise_block(block: DepthwiseBlock16) -> KernelDescription:
                 "number", 0, PAIR, lambda number: output(turn, pixel, number)
             )
         )),
-        "kernels/depthwise_s16.j2",
+        _TEMPLATE,
         block.values(),
         stack_bytes=56,
     )  # fmt: skip

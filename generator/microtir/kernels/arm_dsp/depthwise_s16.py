@@ -74,13 +74,15 @@ class Depthwise16(float_rescaling.FloatRescaling):
         """Return the instructions of all blocks, as they are printed, and of copied rows."""
         geometry, finish = Geometry.of(node), refusals.asked(self._finish(node))
         row = _row_cost(geometry, self._pixels(geometry, finish), finish)
-        return geometry.output.height * row + copy_cost(node, by_rows=calls.rows > 0)
+        moved = partial(copying.copied, dtype=DType.INT16)
+        copies = copy_cost(node, by_rows=calls.rows > 0, copied=moved)
+        return geometry.output.height * row + copies
 
     def code_bytes(self, node: Node) -> int:
         geometry, finish = Geometry.of(node), refusals.asked(self._finish(node))
         pixels = self._pixels(geometry, finish)
         counts = {pixels, geometry.output.width % pixels or pixels}
-        return sum(_block(geometry, count, finish).code_bytes for count in counts)
+        return sum(_block(geometry, count, finish).printed.bytes for count in counts)
 
     def packed_bytes(self, node: Node) -> int:
         _, rows, columns, channels = node.inputs[1].shape

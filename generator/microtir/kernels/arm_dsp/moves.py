@@ -34,7 +34,7 @@ class MovesByWords(MovesByCalls):
 
     def mover(self, axis: Axis, run: int, dtype: DType) -> Mover:
         if run * dtype.bytes > _LARGEST_RUN:
-            return Mover(copying.copy(run, dtype), copying.copied(run * dtype.bytes))
+            return Mover(copying.copy(run, dtype), copying.copied(run, dtype))
         values = _values(axis, run, dtype)
         turns = {"bne 1b": number(values, "turns")}
         return Mover(_copy_runs(axis, run, dtype), printed(_TEMPLATE, values).instructions(turns))

@@ -104,7 +104,7 @@ class Recurrent16(Kernel):
     def code_bytes(self, node: Node) -> int:
         _, _, inputs, units = recurrent.lstm_extents(node)
         rows = blocks_of(node).rows
-        return sum(_block16(rows, width).code_bytes for width in {inputs, units})
+        return sum(_block16(rows, width).printed.bytes for width in {inputs, units})
 
     def packed_bytes(self, node: Node) -> int:
         return packed_bytes(node, _Product16.of)

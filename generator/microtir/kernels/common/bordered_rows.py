@@ -37,9 +37,11 @@ def copy_cost(
     if not (geometry.is_bordered or (by_rows and taps > 1)):
         return 0
     elements = geometry.copied * channels
-    move = elements * node.inputs[0].dtype.bytes // 2 if copied is None else copied(elements)
+    move = (
+        elements * node.inputs[0].dtype.bytes // 2 + _CALL if copied is None else copied(elements)
+    )
     border = (geometry.padded - geometry.copied) * channels if by_rows else 0
-    return geometry.output.height * taps * (move + 40 + _FILL * border)
+    return geometry.output.height * taps * (move + _ROW + _FILL * border)
 
 
 def scratch_bytes(node: Node) -> int:
@@ -51,6 +53,8 @@ def scratch_bytes(node: Node) -> int:
 
 
 _FILL = 4  # instructions for each element of a border
+_ROW = 12  # around the copy of a row
+_CALL = 28  # of a function of C that copies
 
 
 Move = Callable[[int], KernelDescription]
