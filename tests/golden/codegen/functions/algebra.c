@@ -13,20 +13,20 @@
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 
-/* The linker's section of the functions, for example
+/* The linker section of the functions. To select one, add an option to the compiler, for example
  * -DALGEBRA_CODE_SECTION='__attribute__((section(".itcm")))'. */
 #ifndef ALGEBRA_CODE_SECTION
 #define ALGEBRA_CODE_SECTION
 #endif
 
 /* Floats: each product and each sum is rounded to its type, except in fused_multiply_add. Therefore
- * every compiler computes the same bits, with any options. GCC ignores the pragma of C in its own
- * modes, and has another pragma. */
+ * every compiler computes the same bits, with any options. GCC ignores the pragma of C, and needs
+ * another pragma. */
 #include <float.h>
 #if !defined(__clang__) && (defined(__FP_FAST_FMAF) || defined(__FP_FAST_FMA))
 #pragma GCC optimize("fp-contract=off")
 #if defined(__arm__)
-#pragma GCC optimize("no-tree-ter") /* what is loaded before several products stays before them */
+#pragma GCC optimize("no-tree-ter") /* keeps loads before the products that use them */
 #endif
 #elif defined(_MSC_VER) && !defined(__clang__)
 #pragma fp_contract(off)
@@ -46,7 +46,8 @@ MICROTIR_FLOATS_WITHIN_TOLERANCE"
 #endif
 #endif
 
-/* Every index is proven to lie inside its array, so that no product in one overflows.
+/* microtir has proven that every index is inside its array. Therefore no product in an index
+ * overflows.
  * NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
 
 struct place_of_float {

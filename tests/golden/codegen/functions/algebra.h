@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* The sources refuse to be compiled with the header of another run of microtir. */
+/* The .c files do not compile with the header of another run of microtir. */
 #define ALGEBRA_FINGERPRINT 0xd7cf5102
 
 /* Products and sums of floats: each is rounded by itself. Outputs are the same bits in all modes
@@ -29,8 +29,8 @@ extern "C" {
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */
 
-/* Upper bound of the stack of one call, in bytes, for GCC and Clang below -O3. It holds if this
- * header is compiled with the same flags as algebra.c. */
+/* Upper bound of the stack of one call, in bytes, for GCC and Clang below -O3. It holds if the
+ * file that includes this header is compiled with the same flags as algebra.c. */
 #if !defined(__OPTIMIZE__)
 #define ALGEBRA_STACK_SIZE 432
 #else
@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 /* Aligns the next variable to `bytes`, a power of two. For a compiler that is not listed here,
- * define this macro before the header, for example with the option -D. */
+ * define this macro before you include the header, for example with the option -D. */
 #if defined(ALGEBRA_ALIGNED)
 #elif defined(__GNUC__) || defined(__TINYC__)
 #define ALGEBRA_ALIGNED(bytes) __attribute__((aligned(bytes)))

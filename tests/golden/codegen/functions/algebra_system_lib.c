@@ -7,7 +7,8 @@
  */
 #include "algebra_packed.h"
 
-/* One per program: leave this file out where several models are linked together. */
+/* A program can contain this function only once. If you link several models, leave this file
+ * out. */
 const struct microtir_module *microtir_system_lib_entry_point(void)
 {
     return algebra_module();

@@ -16,26 +16,28 @@
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 
-/* The linker's section of the functions, for example
+/* The linker section of the functions. To select one, add an option to the compiler, for example
  * -DSMALL_CODE_SECTION='__attribute__((section(".itcm")))'. */
 #ifndef SMALL_CODE_SECTION
 #define SMALL_CODE_SECTION
 #endif
 
-/* Every index is proven to lie inside its array, so that no product in one overflows.
+/* microtir has proven that every index is inside its array. Therefore no product in an index
+ * overflows.
  * NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
 
-/* Layers are not inlined: debuggers and profilers see each one, and consecutive layers reuse the
- * same stack. */
-#if defined(SMALL_LAYER) /* weak, for an application that replaces some of them */
+/* Layers are not inlined. Debuggers and profilers then see each layer, and consecutive layers reuse
+ * the same stack. */
+#if defined(SMALL_LAYER) /* for example weak, if an application replaces layers */
 #elif defined(__GNUC__)
 #define SMALL_LAYER SMALL_CODE_SECTION static __attribute__((noinline))
 #else
 #define SMALL_LAYER SMALL_CODE_SECTION static
 #endif
 
-/* Called after a layer has written the rows [first, last) of its output number `output`; nothing
- * unless the application defines it. `layer` counts the layer functions of this file from 0. */
+/* Called after a layer has written the rows `first` to `last` - 1 of its output number `output`. It
+ * does nothing unless the application defines this macro. `layer` is the number of the layer
+ * function in this file, from 0. */
 #ifndef SMALL_LAYER_HOOK
 #define SMALL_LAYER_HOOK(layer, output, data, first, last) ((void)0)
 #endif
@@ -53,7 +55,7 @@ static inline int32_t max_i32(int32_t a, int32_t b)
 }
 
 /* The right shift of a negative number is implementation-defined in C. This file needs the floor of
- * x / 2^count; the array below has a negative size, an error, if the compiler does otherwise. */
+ * x / 2^count. If the compiler shifts otherwise, the array below has a negative size: an error. */
 typedef char shift_right_i32_is_arithmetic[((int32_t)-3 >> 1) == -2 ? 1 : -1];
 
 SMALL_CODE_SECTION
@@ -63,7 +65,7 @@ static inline int32_t shift_right_i32(int32_t x, int32_t count)
 }
 
 /* The right shift of a negative number is implementation-defined in C. This file needs the floor of
- * x / 2^count; the array below has a negative size, an error, if the compiler does otherwise. */
+ * x / 2^count. If the compiler shifts otherwise, the array below has a negative size: an error. */
 typedef char shift_right_i64_is_arithmetic[((int64_t)-3 >> 1) == -2 ? 1 : -1];
 
 SMALL_CODE_SECTION
@@ -72,7 +74,7 @@ static inline int64_t shift_right_i64(int64_t x, int64_t count)
     return x >> count;
 }
 
-/* a * b / 2^31, rounded to nearest, ties up; saturates in the one case that does not fit. */
+/* a * b / 2^31, rounded to nearest, ties up. Only the result 2^31 does not fit, and is one less. */
 SMALL_CODE_SECTION
 static inline int32_t saturating_rounding_doubling_high_mul(int32_t a, int32_t b)
 {
@@ -130,9 +132,9 @@ SMALL_LAYER void small_layer1_relu(const int8_t *x, int8_t *y)
     }
 }
 
-/* The address of a pool, hidden from the optimiser. GCC before 12.4 and 13.3 may drop the stores of
- * a layer that reads and writes the same array (bug 110702). With link-time optimisation they also
- * see the application's array. */
+/* Returns the address of a pool, and hides from the optimiser which array it is. Otherwise GCC
+ * before 12.4 and 13.3 may drop the stores of a layer that reads and writes the same array (GCC
+ * bug 110702). With link-time optimisation, these versions also see the application's array. */
 SMALL_CODE_SECTION
 static uint8_t *small_pool(void *memory)
 {

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* The sources refuse to be compiled with the header of another run of microtir. */
+/* The .c files do not compile with the header of another run of microtir. */
 #define SMALL_FINGERPRINT 0xd034ab24
 
 /* Input 'serving/image:0': int8[4][3], real value = scale * (value - zero point) */
@@ -44,8 +44,8 @@ extern "C" {
 #define SMALL_WORKSPACE_ALIGNMENT 8
 #define SMALL_WEIGHTS_SIZE        14 /* constant, in flash where the linker puts it */
 
-/* Upper bound of the stack of one call, in bytes, for GCC and Clang below -O3. It holds if this
- * header is compiled with the same flags as small.c. */
+/* Upper bound of the stack of one call, in bytes, for GCC and Clang below -O3. It holds if the
+ * file that includes this header is compiled with the same flags as small.c. */
 #if !defined(__OPTIMIZE__)
 #define SMALL_STACK_SIZE 752
 #else
@@ -53,7 +53,7 @@ extern "C" {
 #endif
 
 /* Aligns the next variable to `bytes`, a power of two. For a compiler that is not listed here,
- * define this macro before the header, for example with the option -D. */
+ * define this macro before you include the header, for example with the option -D. */
 #if defined(SMALL_ALIGNED)
 #elif defined(__GNUC__) || defined(__TINYC__)
 #define SMALL_ALIGNED(bytes) __attribute__((aligned(bytes)))
@@ -125,7 +125,8 @@ _Static_assert(sizeof(struct small_workspace) % SMALL_WORKSPACE_ALIGNMENT == 0,
 #endif
 
 #if defined(__cplusplus) && __cplusplus >= 201103L
-/* Makes the structs from arrays; an array of another type or length does not compile. */
+/* Functions that fill the structs from arrays. An array of another type or length does not
+ * compile. */
 namespace small_view {
 
 inline struct small_inputs inputs(const int8_t (&image)[SMALL_IMAGE_ELEMENTS])

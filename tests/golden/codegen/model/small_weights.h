@@ -14,14 +14,14 @@
 
 #include "small.h"
 
-/* The linker's section of the arrays, for example
+/* The linker section of the arrays. To select one, add an option to the compiler, for example
  * -DSMALL_WEIGHTS_SECTION='__attribute__((section(".qspi")))'. */
 #ifndef SMALL_WEIGHTS_SECTION
 #define SMALL_WEIGHTS_SECTION
 #endif
 
-/* The alignment is that of the definitions. Without it, compilers may assume 16 bytes where the
- * processor's ABI says so, and use vector loads that need them. */
+/* The declarations state the alignment of the definitions. Otherwise compilers may assume the 16
+ * bytes of some ABIs, and use vector loads that need this alignment. */
 SMALL_ALIGNED(4) extern const int32_t small_layer0_bias[2];
 SMALL_ALIGNED(4) extern const int8_t small_layer0_weights[6];
 
