@@ -11,8 +11,9 @@ import microtir
 from microtir import CompilationConfig, Target
 from microtir.graph.ir import Array
 from microtir.kernels.table import kernels_of
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.common.linear import params_of
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
 from tests.execute.accumulators import OPERATORS, all_cases, overflowing
 from tests.execute.cases import compile_case
 from tests.support.batch import load_batch
@@ -32,9 +33,8 @@ def oracle(case: Case) -> Array:
     assert w.data is not None and b.data is not None
     values = case.inputs[0].astype(np.int64) - x.type.quant.zero_point
     weights = w.data.astype(np.int64)
-    types = x.type, w.type, layer.output.type
+    params = params_of(layer)
     if isinstance(op, Conv2D | DepthwiseConv2D):
-        params = conv_params(op, *types)
         p = op.padding
         padded = np.pad(values, ((0, 0), (p.top, p.bottom), (p.left, p.right), (0, 0)))
         windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
@@ -42,7 +42,6 @@ def oracle(case: Case) -> Array:
         sums = np.einsum(kind, windows, weights)
     else:
         assert isinstance(op, FullyConnected)
-        params = fully_connected_params(op, *types)
         sums = values @ weights.T
     sums = (sums + b.data).astype(np.int32).astype(np.int64)
     (multiplier, shift) = params.multipliers[0]

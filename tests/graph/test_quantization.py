@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microtir.dtype import DType
-from microtir.graph.ir import TensorType
+from microtir.graph.ir import Tensor, TensorType
+from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import HardSwish, Relu, Tanh, relu_params
 from microtir.operators.arithmetic.definition import Add, Sub, add_params
 from microtir.operators.common.attributes import Activation
+from microtir.operators.common.linear import LinearParams, params_of
 from microtir.operators.common.multiplier import activation_range, quantize_multiplier
-from microtir.operators.convolution.definition import Conv2D, conv_params
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.reduction.definition import Mean, sum_params
 from microtir.operators.resize.definition import (
     ResizeBilinear,
@@ -24,11 +26,16 @@ from microtir.operators.resize.definition import (
     nearest_indices,
 )
 from microtir.operators.tables import has_table, lookup_table
-from tests.support.graphs import per_channel, quant
+from tests.support.graphs import node, per_channel, quant
 
 
 def _type(shape: tuple[int, ...], scale: float, zero_point: int = 0) -> TensorType:
     return TensorType(shape, DType.INT8, quant(scale, zero_point))
+
+
+def _params(op: Operator, *types: TensorType) -> LinearParams:
+    x, w, y = (Tensor(name, type_) for name, type_ in zip("xwy", types, strict=True))
+    return params_of(node(op, (x, w), y))
 
 
 @given(st.floats(1e-9, 1e9))
@@ -63,8 +70,8 @@ def test_layers_multiply_scales_in_double() -> None:
     """Convolutions and fully connected layers have the same multiplier, from doubles."""
     x, w, y = _type((1, 1, 1, 1), 0.1), _type((1, 1, 1, 1), 0.3), _type((1, 1, 1, 1), 0.7)
     scales = [t.quant.scale for t in (x, w, y)]
-    conv = conv_params(Conv2D(), x, w, y)
-    dense = fully_connected_params(FullyConnected(), x, w, y)
+    conv = _params(Conv2D(), x, w, y)
+    dense = _params(FullyConnected(), x, w, y)
     assert conv.multipliers == (quantize_multiplier(scales[0] * scales[1] / scales[2]),)
     assert dense == conv
 
@@ -73,13 +80,13 @@ def test_per_channel_multipliers_are_one_per_channel() -> None:
     """Channels keep their order; one scale serves all channels."""
     x, y = _type((1, 1, 1, 1), 0.5, 3), _type((1, 1, 1, 3), 0.25, -7)
     w = TensorType((3, 1, 1, 1), DType.INT8, per_channel([0.5, 0.25, 1.0], 0))
-    params = conv_params(Conv2D(activation=Activation.RELU), x, w, y)
+    params = _params(Conv2D(activation=Activation.RELU), x, w, y)
     assert [m.shift for m in params.multipliers] == [1, 0, 2]
     assert (params.input_zero_point, params.output_zero_point) == (3, -7)
     assert (params.activation_min, params.activation_max) == (-7, 127)
     multipliers, shifts = params.multiplier_arrays(3)
     assert multipliers.tolist() == [1 << 30] * 3 and shifts.tolist() == [1, 0, 2]
-    assert not conv_params(Conv2D(), x, _type((3, 1, 1, 1), 0.5), y).is_per_channel
+    assert not _params(Conv2D(), x, _type((3, 1, 1, 1), 0.5), y).is_per_channel
 
 
 def test_mean_folds_the_count_into_the_multiplier() -> None:

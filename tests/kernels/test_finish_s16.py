@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.kernels.common.finish_s16 import Finish16, finish16
+from microtir.kernels.common import finish_s16
+from microtir.kernels.common.finish_s16 import Finish16
 from microtir.kernels.common.requantise import WORDS
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.multiplier import QuantizedMultiplier, reduced
@@ -39,7 +42,8 @@ def made(
     tensors = x, graphs.constant("w", weights, graphs.quant(0.01))
     given = graphs.constant("bias", np.array([bias], np.int64))
     node = graphs.node(FullyConnected(), (*tensors, given), y)
-    return finish16(node, params, weights, wide=wide)
+    with mock.patch.object(finish_s16, "params_of", return_value=params):
+        return finish_s16.finish16(node, wide=wide)
 
 
 def stored(finish: Finish16, words: np.ndarray[tuple[int, ...], np.dtype[np.int32]],

@@ -20,9 +20,7 @@ from microtir.operators.arithmetic.definition import (
     add_params,
     mul_params,
 )
-from microtir.operators.common.linear import LinearParams
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.common.linear import LinearParams, WeightedOperator, params_of
 from microtir.operators.pooling.definition import Pool2D, pool_params
 from microtir.operators.softmax.definition import Softmax, softmax_params
 from microtir.rewrite.reference import evaluate
@@ -130,10 +128,8 @@ def _extents(layer: Layer) -> dict[str, int]:
 def _arguments(node: Node) -> tuple[dict[str, int], dict[str, Array]]:
     """Return the numbers that depend on scales, and arrays of them."""
     op, types = node.op, [tensor.type for tensor in (*node.inputs[:2], node.output)]
-    if isinstance(op, Conv2D | DepthwiseConv2D):
-        return _factors(conv_params(op, types[0], types[1], types[2]), node)
-    if isinstance(op, FullyConnected):
-        return _factors(fully_connected_params(op, types[0], types[1], types[2]), node)
+    if isinstance(op, WeightedOperator):
+        return _factors(params_of(node), node)
     if isinstance(op, Pool2D):
         ends = pool_params(op, node.output.type)
         return {"minimum": ends.activation_min, "maximum": ends.activation_max}, {}

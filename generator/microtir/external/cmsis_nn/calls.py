@@ -15,11 +15,10 @@ import numpy as np
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.external.interface import Match
-from microtir.graph.ir import Array, Node, TensorType
+from microtir.graph.ir import Array, Node
 from microtir.operators.arithmetic.definition import Add, add_params
-from microtir.operators.common.linear import LinearParams, rescales_in_float
+from microtir.operators.common.linear import LinearParams, params_of, rescales_in_float
 from microtir.operators.convolution import definition
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.operators.pooling.definition import Pool2D, pool_params
 from microtir.operators.softmax.definition import Softmax, softmax_params
 
@@ -69,7 +68,7 @@ def convolution(match: Match) -> LibraryCall:
     """Call `arm_convolve_wrapper_s8`."""
     node = match.first
     op = node.attributes(definition.Conv2D)
-    params = definition.conv_params(op, *_types(node))
+    params = params_of(node)
     _, height, width, channels = node.inputs[1].shape
     patch = height * width * channels
     scratch = 4 * (-(-patch // 4) * 4)
@@ -99,7 +98,7 @@ def depthwise(match: Match) -> LibraryCall:
     """Call `arm_depthwise_conv_wrapper_s8`."""
     node = match.first
     op = node.attributes(definition.DepthwiseConv2D)
-    params = definition.conv_params(op, *_types(node))
+    params = params_of(node)
     _, height, width, channels = node.inputs[1].shape
     scratch = 2 * height * width * channels
     if match.target.has(Feature.MVE):
@@ -129,7 +128,7 @@ def is_dense(match: Match) -> bool:
 def dense(match: Match) -> LibraryCall:
     """Call `arm_fully_connected_wrapper_s8`."""
     node = match.first
-    params = fully_connected_params(node.attributes(FullyConnected), *_types(node))
+    params = params_of(node)
     outputs, depth = node.inputs[1].shape
     batches = node.output.type.elements // outputs
     constants, context = _weights(node, params), _struct("NULL", 0)
@@ -160,10 +159,6 @@ def _row_sums(constants: Mapping[str, Array], params: LinearParams) -> Array:
         sums += constants["bias"]
     rows: Array = sums.astype(np.int32)
     return rows
-
-
-def _types(node: Node) -> tuple[TensorType, TensorType, TensorType]:
-    return (node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
 def _weights(node: Node, params: LinearParams) -> dict[str, Array]:

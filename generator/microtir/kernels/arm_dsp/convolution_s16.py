@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from microtir import te
 from microtir.config import Feature
@@ -28,7 +27,7 @@ from microtir.kernels.arm_dsp.blocks_s16 import (
 )
 from microtir.kernels.arm_dsp.copying import copied, copy
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.common import bordered_rows, made_once, packing, refusals
+from microtir.kernels.common import bordered_rows, packing, refusals
 from microtir.kernels.common.bordered_rows import scratch_bytes
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.finish_s16 import Finish16, Found16, finish16, pack_words
@@ -47,26 +46,10 @@ from microtir.kernels.common.phase_kernel import PhaseKernel
 from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.kernels.common.weights import matrix_of
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
-
-
-def _matrix(node: Node) -> npt.NDArray[np.int8]:
-    """Return weights (channels, K)."""
-    weights = node.inputs[1].values
-    if isinstance(node.op, DepthwiseConv2D):
-        weights = weights.transpose(3, 1, 2, 0)
-    return weights.reshape(len(weights), -1).astype(np.int8)
-
-
-def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
-    op = node.attributes(Conv2D, DepthwiseConv2D)
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    return finish16(node, params, _matrix(node), wide=wide)
-
-
-_narrow, _wide = (made_once.of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
 
 
 class Convolution16(FloatRescaling, PhaseKernel):
@@ -155,7 +138,7 @@ class Convolution16(FloatRescaling, PhaseKernel):
         largest = self._block(node, source.row_step, step)
         channels, inputs = geometry.output.channels, geometry.image.channels
         of_groups = [slice(n * channels, (n + 1) * channels) for n in range(geometry.groups)]
-        weights = [pack_weights(_matrix(node)[of], largest) for of in of_groups]
+        weights = [pack_weights(matrix_of(node)[of], largest) for of in of_groups]
         words = [
             pack_words(_of_group(finish, geometry, n), largest.channels)
             for n in range(geometry.groups)
@@ -174,7 +157,7 @@ class Convolution16(FloatRescaling, PhaseKernel):
         return pixel_loops(rows, geometry.output.width, source, tile, sink)
 
     def _finish(self, node: Node) -> Found16 | None:
-        return (_wide if self.has_wide_sums else _narrow)(node)
+        return finish16(node, wide=self.has_wide_sums)
 
     def _block(self, node: Node, row_step: int | None = None, step: int = 1) -> Block16:
         """Return the largest block; rows lie as in scratch, unless their step is given.

@@ -24,7 +24,7 @@ from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import at, let, load, loop, seq, store
 from microtir.measure.printed import Printed, printed
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -72,13 +72,11 @@ def arranged(weights: Array) -> Array:
 
 @of_node
 def _packed(node: Node) -> list[tuple[Block, packing.PackedLinear]] | None:
-    op, weights = node.attributes(FullyConnected), node.inputs[1].values
-    types = node.inputs[0].type, node.inputs[1].type, node.output.type
-    params = fully_connected_params(op, *types)
+    weights = node.inputs[1].values
     number = 0 if weights.dtype == np.int8 else patch_sums.shared_part(weights)
     if number is None or (number and len(weights) >= _PASS):
         return None
-    packed = packing.pack_linear(weights, arranged(weights), node, params, number)
+    packed = packing.pack_linear(arranged(weights), node, number)
     if packed is None:
         return None
     parts = []

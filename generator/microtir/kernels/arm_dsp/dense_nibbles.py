@@ -22,7 +22,6 @@ from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import let, load, loop, seq, store
 from microtir.kernels.common.weights import NIBBLE, OCTET, QUAD, pack_nibbles
 from microtir.measure.printed import Printed, printed
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -43,9 +42,7 @@ def _blocks(outputs: int) -> list[dense.Block]:
 
 @of_node
 def _packed(node: Node) -> list[tuple[dense.Block, packing.PackedLinear]] | None:
-    op, weights = node.attributes(FullyConnected), node.inputs[1].values
-    types = node.inputs[0].type, node.inputs[1].type, node.output.type
-    factors = packing.requantised(weights, node, fully_connected_params(op, *types))
+    weights, factors = node.inputs[1].values, packing.requantised(node)
     if factors is None:
         return None
     arranged, parts = dense.arranged(weights), []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from microtir.config import Feature
@@ -11,25 +9,15 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import convolution_s16, float_rescaling
 from microtir.kernels.arm_dsp.blocks_s16 import PAIR, Block16, block, pack_weights, packed_bytes
-from microtir.kernels.common import dense, made_once, packing, refusals
+from microtir.kernels.common import dense, packing, refusals
 from microtir.kernels.common.finish_s16 import Found16, finish16, pack_words
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
-
-
-def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
-    op, weights = node.attributes(FullyConnected), node.inputs[1].values
-    types = node.inputs[0].type, node.inputs[1].type, node.output.type
-    params = fully_connected_params(op, *types)
-    return finish16(node, params, weights.astype(np.int8), wide=wide)
-
-
-_narrow, _wide = (made_once.of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
 
 
 class Dense16(float_rescaling.FloatRescaling):
@@ -78,7 +66,7 @@ class Dense16(float_rescaling.FloatRescaling):
         return dense.dense_rows(layer, name, tile)
 
     def _finish(self, node: Node) -> Found16 | None:
-        return (_wide if self.has_wide_sums else _narrow)(node)
+        return finish16(node, wide=self.has_wide_sums)
 
     def _block(self, node: Node) -> Block16:
         finish, (outputs, inputs) = refusals.asked(self._finish(node)), node.inputs[1].shape

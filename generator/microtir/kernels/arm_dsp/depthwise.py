@@ -23,10 +23,9 @@ from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
-from microtir.kernels.common.requantise import WORDS, Requantisation, Rescaling
+from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD, channel_quads
-from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -37,12 +36,7 @@ _LARGEST = 0xFFFF  # what MOVW loads
 _WORD_ORDER = (0, 2, 1, 3)  # as SXTB16 splits them
 
 
-@of_node
-def factors(node: Node) -> Requantisation | None:
-    """Return constants of the channels; None if they do not fit the sequence."""
-    op, weights = node.attributes(DepthwiseConv2D), node.inputs[1].values
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    return packing.requantised(weights.reshape(-1, weights.shape[-1]).T, node, params)
+factors = of_node(packing.requantised)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

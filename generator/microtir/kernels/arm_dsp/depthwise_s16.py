@@ -10,29 +10,19 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import blocks_s16, copying, depthwise_blocks_s16, float_rescaling
-from microtir.kernels.common import made_once, refusals, runs, statements
+from microtir.kernels.common import refusals, runs, statements
 from microtir.kernels.common.bordered_rows import copy_cost, scratch_bytes, window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.finish_s16 import Found16, finish16, pack_words
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, cut, macro_kernel
 from microtir.kernels.common.packing import channel_bytes, constant
-from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
+from microtir.operators.convolution.definition import DepthwiseConv2D
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
 _MOST_TAPS = 64  # they are all printed; more make too much code
-
-
-def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
-    op, weights = node.attributes(DepthwiseConv2D), node.inputs[1].values
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    matrix = weights.reshape(-1, weights.shape[-1]).T.astype(np.int8)
-    return finish16(node, params, matrix, wide=wide)
-
-
-_narrow, _wide = (made_once.of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
 
 
 class Depthwise16(float_rescaling.FloatRescaling):
@@ -112,7 +102,7 @@ class Depthwise16(float_rescaling.FloatRescaling):
         return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
 
     def _finish(self, node: Node) -> Found16 | None:
-        return (_wide if self.has_wide_sums else _narrow)(node)
+        return finish16(node, wide=self.has_wide_sums)
 
     def _pixels(self, geometry: Geometry, finish: Found16) -> int:
         """Return the pixels of a block: what makes a row of the output cheapest."""

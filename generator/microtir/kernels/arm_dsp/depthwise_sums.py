@@ -18,9 +18,9 @@ from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import at, load, loop, seq, store, when
-from microtir.kernels.common.weights import QUAD, folded_bias
+from microtir.kernels.common.weights import QUAD, folded_bias, matrix_of
 from microtir.kernels.portable import accumulate
-from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
+from microtir.operators.convolution.definition import DepthwiseConv2D
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import function, ir
@@ -96,11 +96,7 @@ class DepthwiseSums(accumulate.RowSums):
 
 def _bias(node: Node) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
     """Return what sums begin with: the bias, the share of the input's zero point taken off."""
-    op, weights = node.attributes(DepthwiseConv2D), node.inputs[1].values
-    bias = node.inputs[2].data if len(node.inputs) > 2 else None
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    matrix = weights.reshape(-1, weights.shape[-1]).T.astype(np.int64)
-    return folded_bias(matrix, bias, params.input_zero_point).astype(np.int32)
+    return folded_bias(matrix_of(node).astype(np.int64), node).astype(np.int32)
 
 
 def _rows_of_weights(layer: Layer) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:

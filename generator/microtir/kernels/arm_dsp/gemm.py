@@ -52,8 +52,8 @@ from microtir.kernels.common.micro_kernel import Sizes, Unroll, describe, turns,
 from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store
-from microtir.kernels.common.weights import QUAD, channel_quads, pack_pairs
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.kernels.common.weights import QUAD, channel_quads, matrix_of, pack_pairs
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -97,11 +97,8 @@ def packed_of(
         values: of a pixel as the kernel reads it: those of the window in their order, then any that
             count for nothing; 0: in the order of patches.
     """
-    op = node.attributes(Conv2D, DepthwiseConv2D)
-    weights, segments = node.inputs[1].values, Segments.of(Geometry.of(node))
-    if isinstance(op, DepthwiseConv2D):
-        weights = weights.transpose(3, 1, 2, 0)
-    matrix = weights.reshape(len(weights), segments.count, segments.length)
+    matrix, segments = matrix_of(node), Segments.of(Geometry.of(node))
+    matrix = matrix.reshape(len(matrix), segments.count, segments.length)
     if values:
         behind = values - segments.count * segments.length
         matrix = np.pad(matrix.reshape(len(matrix), 1, -1), ((0, 0), (0, 0), (0, behind)))
@@ -111,8 +108,7 @@ def packed_of(
     of_group = channel_quads(size, at_once)
     order = [group * size + n for group in range(groups) for n in of_group]
     lanes = _lanes(matrix[order], segments)
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    factors = packing.requantised(matrix.reshape(len(matrix), -1), node, params)
+    factors = packing.requantised(node)
     if lanes is None or factors is None:
         return None
     starts = np.array(of_group[::at_once] * groups) * distance

@@ -23,8 +23,7 @@ from microtir.kernels.common.micro_kernel import COMPACT, Sizes, describe
 from microtir.kernels.common.packed_weights import saved_bytes
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.statements import each, let, load, loop, seq, store
-from microtir.kernels.common.weights import QUAD, channel_quads, pack_nibbles
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.kernels.common.weights import QUAD, channel_quads, matrix_of, pack_nibbles
 from microtir.plan.ir import LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -92,15 +91,11 @@ class GemmNibbles(gemm.Gemm):
 @of_node
 def _packed(node: Node) -> gemm.Packed | None:
     """Return for each quad of channels its weights step by step, then its constants."""
-    op = node.attributes(Conv2D, DepthwiseConv2D)
-    weights, segments = node.inputs[1].values, Segments.of(Geometry.of(node))
-    if isinstance(op, DepthwiseConv2D):
-        weights = weights.transpose(3, 1, 2, 0)
-    matrix = weights.reshape(len(weights), segments.count, segments.length)
+    matrix, segments = matrix_of(node), Segments.of(Geometry.of(node))
+    matrix = matrix.reshape(len(matrix), segments.count, segments.length)
     order = channel_quads(len(matrix))
     lanes = pack_nibbles(segments.arrange(matrix[order]))
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    factors = packing.requantised(matrix.reshape(len(matrix), -1), node, params)
+    factors = packing.requantised(node)
     if lanes is None or factors is None:
         return None
     words = np.ascontiguousarray(lanes).view(np.int32)[..., 0]

@@ -26,7 +26,8 @@ from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.requantise import Rescaling, rescaling_of
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.measure.printed import Printed, printed
-from microtir.operators.matmul.definition import BatchMatmul, matmul_params, matrices
+from microtir.operators.common.linear import params_of
+from microtir.operators.matmul.definition import BatchMatmul, matrices
 from microtir.plan.ir import Calls, Layout, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -61,7 +62,7 @@ class _Form:
         op, (x, y) = node.attributes(BatchMatmul), node.inputs
         (_, depth), (_, columns) = matrices(node)
         stacks, rows = stacks_of(node)
-        params = matmul_params(node)
+        params = params_of(node)
         clamps = params.output_zero_point, params.activation_min, params.activation_max
         factor, *others = set(params.multipliers)
         largest = depth * _LARGEST_PRODUCT

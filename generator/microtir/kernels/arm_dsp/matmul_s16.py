@@ -27,8 +27,9 @@ from microtir.kernels.common.requantise import WORDS
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.measure.printed import Printed, printed
 from microtir.operators.common.arithmetic import long
+from microtir.operators.common.linear import params_of
 from microtir.operators.common.rows import RowWindow
-from microtir.operators.matmul.definition import BatchMatmul, matmul_params, matrices
+from microtir.operators.matmul.definition import BatchMatmul, matrices
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -130,7 +131,7 @@ class _Form:
         """Return the form of a layer; None if its factor does not fit."""
         op = node.attributes(BatchMatmul)
         (_, depth), (_, columns) = matrices(node)
-        params = matmul_params(node)
+        params = params_of(node)
         factor, *others = set(params.multipliers)
         words = None if others else wide_words(factor, 0, depth * _LARGEST)
         finish = Finish16(Sums.WIDE, params.activation_min, params.activation_max)

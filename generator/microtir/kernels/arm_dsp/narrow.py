@@ -27,7 +27,7 @@ from microtir.kernels.common.micro_kernel import Sizes, call, describe
 from microtir.kernels.common.packing import channel_bytes, constant, requantised
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -40,11 +40,7 @@ _CONSTANTS = (requantise.BIAS, requantise.MULTIPLIER, requantise.ROUNDING, requa
 _ORDER = (0, 2, 1, 3)  # of four values, as SXTB16 splits them
 
 
-@of_node
-def _factors(node: Node) -> requantise.Requantisation | None:
-    op, weights = node.attributes(Conv2D), node.inputs[1].values
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    return requantised(weights.reshape(len(weights), -1), node, params)
+_factors = of_node(requantised)
 
 
 class GemmNarrow(float_rescaling.FloatRescaling):

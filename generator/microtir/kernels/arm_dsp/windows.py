@@ -55,7 +55,7 @@ from microtir.kernels.common.micro_kernel import Sizes, call, describe, repeated
 from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store, when
 from microtir.kernels.common.weights import channel_pairs, pack_pairs
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -127,11 +127,7 @@ class _Form:
         return ((0, self.first, self.copied), shifted)
 
 
-@of_node
-def _factors(node: Node) -> requantise.Requantisation | None:
-    op, weights = node.attributes(Conv2D), node.inputs[1].values
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    return packing.requantised(weights.reshape(len(weights), -1), node, params)
+_factors = of_node(packing.requantised)
 
 
 def _packed(

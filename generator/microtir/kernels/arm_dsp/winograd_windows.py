@@ -23,7 +23,6 @@ from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant, requantised
 from microtir.kernels.common.refusals import asked
 from microtir.kernels.common.statements import at, let, loop, seq, when
-from microtir.operators.convolution.definition import Conv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 
@@ -178,12 +177,7 @@ def matrix(node: Node) -> npt.NDArray[np.int8]:
     return weights.astype(np.int8)
 
 
-@made_once.of_node
-def factors(node: Node) -> requantise.Requantisation | None:
-    """Return the constants of requantisation, if there is a sequence for the layer."""
-    op, weights = node.attributes(Conv2D), matrix(node)
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    return requantised(weights.reshape(len(weights), -1), node, params)
+factors = made_once.of_node(requantised)
 
 
 def refusal(node: Node, block: tuple[int, int], reached: int) -> Refusal | None:

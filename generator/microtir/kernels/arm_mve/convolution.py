@@ -11,9 +11,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
-
 from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
@@ -40,8 +37,7 @@ from microtir.kernels.common.macro_kernel import (
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.statements import at, each, let, load, seq, store, when
-from microtir.operators.common.linear import LinearParams
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.plan.ir import IN_ONE_CALL, Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -49,20 +45,6 @@ from microtir.tir import ir
 _IMMEDIATE = 4095  # largest offset of ADDW
 _LARGEST = 0xFFFF  # what MOVW loads
 _COUNTS = Count(PIXELS, "pair"), Count(1, "pixel")
-
-
-def _matrix(node: Node) -> npt.NDArray[np.int8]:
-    """Return weights (channels, K)."""
-    weights = node.inputs[1].values
-    if isinstance(node.op, DepthwiseConv2D):
-        weights = weights.transpose(3, 1, 2, 0)
-    matrix: npt.NDArray[np.int8] = weights.reshape(len(weights), -1)
-    return matrix
-
-
-def _params(node: Node) -> LinearParams:
-    op = node.attributes(Conv2D, DepthwiseConv2D)
-    return conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
 def _groups(node: Node) -> int:
@@ -92,7 +74,7 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
         self.rescales_in_float = dtype is DType.INT8
-        self._layers = linear.LinearLayers(_matrix, _params, _groups, wide=wide)
+        self._layers = linear.LinearLayers(_groups, wide=wide)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: a type, several images, factors that do not fit."""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-import numpy.typing as npt
-
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -16,8 +13,7 @@ from microtir.kernels.common import counted, dense, refusals
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.statements import at
-from microtir.operators.common.linear import LinearParams
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -25,17 +21,6 @@ from microtir.tir import ir
 _IMMEDIATE = 4095  # largest offset of ADDW
 _LARGEST = 0xFFFF  # what MOVW loads
 _DIRECT = 170  # bytes of the direct kernel's loops, which are none here
-
-
-def _matrix(node: Node) -> npt.NDArray[np.int8]:
-    weights = node.inputs[1].values
-    return weights.astype(np.int8)
-
-
-def _params(node: Node) -> LinearParams:
-    op = node.attributes(FullyConnected)
-    types = node.inputs[0].type, node.inputs[1].type, node.output.type
-    return fully_connected_params(op, *types)
 
 
 def _blocks(node: Node, calls: Calls) -> Mapping[int, int]:
@@ -62,7 +47,7 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
         self.rescales_in_float = dtype is DType.INT8
-        self._layers = linear.LinearLayers(_matrix, _params, wide=wide)
+        self._layers = linear.LinearLayers(wide=wide)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: a type, factors that do not fit."""

@@ -30,10 +30,9 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.statements import at, load, loop, seq, store
+from microtir.kernels.common.weights import matrix_of
 from microtir.measure.printed import Printed, printed
-from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.rows import RowWindow
-from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -103,18 +102,12 @@ class Line:
         return [max(block * self.lanes - self.back, 0) for block in range(self.blocks)]
 
 
-def _params(node: Node) -> LinearParams:
-    op = node.attributes(DepthwiseConv2D)
-    return conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-
-
 def _factors(node: Node, *, wide: bool) -> tuple[requantise.Ints | None, requantise.Form]:
     """Return constants of the channels, None if they or the weights do not fit, and their use."""
-    weights = node.inputs[1].values
-    matrix = weights.reshape(-1, weights.shape[-1]).astype(np.int8)
-    constants, rescaling = factors_of(matrix.T, node, _params(node), wide=wide)
+    constants, rescaling = factors_of(node, wide=wide)
     assert not rescaling.bits, "products of so few taps leave room for the lower part of a bias"
     # The only sum of two products that 16 bits do not hold is 2 * -128 * -128.
+    matrix = matrix_of(node).T
     has_largest = ((matrix[:-1] == _LEAST) & (matrix[1:] == _LEAST)).any()
     if rescaling.element is DType.INT8 and has_largest:
         return None, rescaling

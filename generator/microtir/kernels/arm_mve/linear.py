@@ -13,8 +13,8 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve import requantise
 from microtir.kernels.common import finish_s16, made_once, packing, refusals
-from microtir.kernels.common.weights import folded_bias, largest_sums
-from microtir.operators.common.linear import LinearParams, bias_of
+from microtir.kernels.common.weights import folded_bias, largest_sums, matrix_of
+from microtir.operators.common.linear import LinearParams, bias_of, params_of
 from microtir.tir import ir
 
 Of = TypeVar("Of", np.int8, np.int64)
@@ -49,35 +49,24 @@ def channel_constants(
 ) -> requantise.Ints | None:
     """Return constants of the channels of `matrix` (channels, K); None if they do not fit."""
     wide = matrix.astype(np.int64)
-    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = folded_bias(wide, bias_data, params.input_zero_point)
-    return requantise.constants_of(params, bias, largest_sums(wide))
+    return requantise.constants_of(params, folded_bias(wide, node), largest_sums(wide))
 
 
 class LinearLayers:
     """Layers of one operator as products of matrices; how sums are rescaled is found once a node.
 
     Args:
-        matrix: gives the weights of a node (channels, K), in the order of the values they meet.
-        params: gives what its sums are rescaled by.
         groups: gives how many groups its channels are in, each of which begins a vector.
         wide: take sums of 64 bits.
     """
 
-    def __init__(
-        self,
-        matrix: Callable[[Node], npt.NDArray[np.int8]],
-        params: Callable[[Node], LinearParams],
-        groups: Callable[[Node], int] = lambda _node: 1,
-        *,
-        wide: bool,
-    ) -> None:
-        self._matrix, self._params, self._groups, self._wide = matrix, params, groups, wide
+    def __init__(self, groups: Callable[[Node], int] = lambda _node: 1, *, wide: bool) -> None:
+        self._groups, self._wide = groups, wide
         self.find = made_once.of_node(self._find)
 
     def _find(self, node: Node) -> requantise.Form | None:
         """Return how a node's sums are rescaled; None if its factors do not fit."""
-        constants, form = self._factors(node)
+        constants, form = factors_of(node, wide=self._wide)
         return None if constants is None else form
 
     def form(self, node: Node) -> requantise.Form:
@@ -92,9 +81,9 @@ class LinearLayers:
 
     def pack(self, node: Node) -> PackedLinear:
         """Pack a node whose factors fit."""
-        (constants, rescaling), groups = self._factors(node), self._groups(node)
+        (constants, rescaling), groups = factors_of(node, wide=self._wide), self._groups(node)
         matrix, words = (
-            _apart(self._matrix(node), groups),
+            _apart(matrix_of(node), groups),
             _apart(refusals.asked(constants), groups),
         )
         return PackedLinear(
@@ -102,9 +91,6 @@ class LinearLayers:
             packing.constant("constants", requantise.by_lanes(words)),
             rescaling,
         )
-
-    def _factors(self, node: Node) -> tuple[requantise.Ints | None, requantise.Form]:
-        return factors_of(self._matrix(node), node, self._params(node), wide=self._wide)
 
 
 def _apart(rows: npt.NDArray[Of], groups: int) -> npt.NDArray[Of]:
@@ -114,13 +100,12 @@ def _apart(rows: npt.NDArray[Of], groups: int) -> npt.NDArray[Of]:
     return np.pad(by_group, ((0, 0), (0, more), (0, 0))).reshape(-1, rows.shape[1])
 
 
-def factors_of(
-    matrix: npt.NDArray[np.int8], node: Node, params: LinearParams, *, wide: bool = False
-) -> tuple[requantise.Ints | None, requantise.Form]:
+def factors_of(node: Node, *, wide: bool) -> tuple[requantise.Ints | None, requantise.Form]:
     """Return the constants of channels, or None if they do not fit, and how sums are rescaled."""
+    matrix, params = matrix_of(node), params_of(node)
     if node.inputs[0].dtype is DType.INT8:
         return channel_constants(matrix, node, params), requantise.Rescaling.of(params)
-    finish_and_words = finish_s16.finish16(node, params, matrix, wide=wide)
+    finish_and_words = finish_s16.finish16(node, wide=wide)
     if finish_and_words is None:
         return None, requantise.Rescaling.of(params)
     finish, words = finish_and_words

@@ -28,7 +28,8 @@ from microtir.kernels.common.matrices import place_of, stacked, stacks_of
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.measure.printed import Printed, printed
-from microtir.operators.matmul.definition import BatchMatmul, matmul_params, matrices
+from microtir.operators.common.linear import params_of
+from microtir.operators.matmul.definition import BatchMatmul, matrices
 from microtir.plan.ir import Calls, Layout, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -68,7 +69,7 @@ class _Form:
         """Return the form of a layer; None: its factor does not fit, or rows lie as columns."""
         op, (x, y) = node.attributes(BatchMatmul), node.inputs
         (_, depth), (_, columns) = matrices(node)
-        params, largest = matmul_params(node), np.array([depth * _LARGEST_PRODUCT])
+        params, largest = params_of(node), np.array([depth * _LARGEST_PRODUCT])
         if op.adj_x or largest[0] >= _LARGEST_SUM:
             return None
         constants = requantise.constants_of(params, np.zeros(1, np.int64), largest)

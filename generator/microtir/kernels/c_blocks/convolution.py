@@ -11,13 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
-
 from microtir import te
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.blocks import WindowedBlocks
-from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
+from microtir.kernels.c_blocks.finish import Finish, Table, finish_of
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import Block, BlockSize, Spread, product
 from microtir.kernels.common import bordered_rows, made_once, packing, refusals, statements
@@ -35,7 +32,8 @@ from microtir.kernels.common.macro_kernel import (
 from microtir.kernels.common.phase_kernel import PhaseKernel
 from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.runs import Runs, turns_of
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.kernels.common.weights import matrix_of
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -82,12 +80,6 @@ class _Packed:
     finish: Finish
 
 
-def _matrix(node: Node) -> npt.NDArray[np.generic]:
-    """Return weights (channels, rows, columns, input channels)."""
-    weights = node.inputs[1].values
-    return weights.transpose(3, 1, 2, 0) if isinstance(node.op, DepthwiseConv2D) else weights
-
-
 def _most(node: Node, form: Form) -> Block:
     """Return the block where there are enough pixels and channels."""
     return form.float32 if node.inputs[0].dtype.is_float else form.integers
@@ -129,24 +121,6 @@ def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
     return Runs(rows.taps, parts, length, step_of_rows, columns.dilation * pitch, step)
 
 
-def finish_of(
-    node: Node,
-    matrix: npt.NDArray[np.generic],
-    *,
-    no_fp_contract: bool = False,
-    is_straight: bool = False,
-) -> tuple[Finish, Table | None] | None:
-    """Return what the layer does with its sums, and the table that is read for it."""
-    op = node.attributes(Conv2D, DepthwiseConv2D)
-    if not node.inputs[0].dtype.is_float:
-        params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-        rows = matrix.reshape(len(matrix), -1).astype(np.int8)
-        return requantise(node, params, rows, is_straight=is_straight)
-    bias = node.inputs[2].data if len(node.inputs) > 2 else None
-    table = None if bias is None else bias.reshape(-1, 1)
-    return Activate(table is not None, op.activation, no_fp_contract), table
-
-
 def _shape_refusal(node: Node) -> Refusal | None:
     """Refuse channels of one output each, and windows that cannot be found."""
     if not Geometry.of(node).has_one_image:
@@ -160,7 +134,7 @@ def _refusal(node: Node) -> Refusal | None:
     reason = _shape_refusal(node)
     if reason is not None or node.inputs[0].dtype.is_float:
         return reason
-    return Refusal.FORM if finish_of(node, _matrix(node)) is None else None
+    return Refusal.FORM if finish_of(node) is None else None
 
 
 def _counts(block: Block) -> tuple[Count, ...]:
@@ -309,14 +283,13 @@ def _starts(node: Node, block: Block) -> list[int]:
 
 @made_once.of_node
 def _finish(node: Node, form: Form) -> tuple[Finish, Table | None]:
-    finish = finish_of(
-        node, _matrix(node), no_fp_contract=form.no_fp_contract, is_straight=form.is_straight
+    return refusals.asked(
+        finish_of(node, no_fp_contract=form.no_fp_contract, is_straight=form.is_straight)
     )
-    return refusals.asked(finish)
 
 
 def _packed(node: Node, form: Form) -> _Packed:
-    matrix, block = _matrix(node), _block(node, form)
+    matrix, block = matrix_of(node), _block(node, form)
     finish, table = _finish(node, form)
     starts = _starts(node, block)
     order = [start + n for start in starts for n in range(block.channels)]

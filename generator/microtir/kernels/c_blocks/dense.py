@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.blocks import Blocks
-from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
+from microtir.kernels.c_blocks.finish import Finish, Table, finish_of
 from microtir.kernels.c_blocks.kernels import Block, BlockSize, Native, product
 from microtir.kernels.common import dense, made_once, refusals, statements
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.packing import channel_bytes, constant
 from microtir.kernels.common.runs import Runs, turns_of
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
@@ -44,14 +42,7 @@ NO_FP_CONTRACT = Form(no_fp_contract=True)
 
 @made_once.of_node
 def _finish(node: Node, form: Form = PLAIN) -> tuple[Finish, Table | None] | None:
-    op, weights = node.attributes(FullyConnected), node.inputs[1].values
-    if not node.inputs[0].dtype.is_float:
-        types = node.inputs[0].type, node.inputs[1].type, node.output.type
-        params = fully_connected_params(op, *types)
-        return requantise(node, params, weights.astype(np.int8), is_straight=form.is_straight)
-    bias = node.inputs[2].data if len(node.inputs) > 2 else None
-    table = None if bias is None else bias.reshape(-1, 1)
-    return Activate(table is not None, op.activation, form.no_fp_contract), table
+    return finish_of(node, no_fp_contract=form.no_fp_contract, is_straight=form.is_straight)
 
 
 def _turn_cost(inputs: int, per_pass: int, finish: Finish) -> int:

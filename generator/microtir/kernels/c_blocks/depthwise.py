@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.blocks import WindowedBlocks
-from microtir.kernels.c_blocks.convolution import finish_of
-from microtir.kernels.c_blocks.finish import Finish, Table
+from microtir.kernels.c_blocks.finish import Finish, Table, finish_of
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import depthwise
 from microtir.kernels.common import made_once, packing, refusals, runs, statements
@@ -53,9 +52,7 @@ def _weights(node: Node) -> ir.Array:
 
 @made_once.of_node
 def _finish(node: Node, form: Form = FAST) -> tuple[Finish, Table | None] | None:
-    return finish_of(
-        node, _weights(node), no_fp_contract=form.no_fp_contract, is_straight=form.is_straight
-    )
+    return finish_of(node, no_fp_contract=form.no_fp_contract, is_straight=form.is_straight)
 
 
 def _shape_refusal(node: Node) -> Refusal | None:

@@ -176,23 +176,25 @@ def upper_word(product: te.Expr) -> te.Expr:
     return te.cast(DType.INT32, product >> 32) + next_bit
 
 
-def requantise(
-    node: Node,
-    params: linear.LinearParams,
-    matrix: npt.NDArray[np.int8],
-    *,
-    is_straight: bool = False,
-) -> tuple[Finish, Table] | None:
+def finish_of(
+    node: Node, *, no_fp_contract: bool = False, is_straight: bool = False
+) -> tuple[Finish, Table | None] | None:
+    """Return what a layer does with its sums, and the table that is read for it."""
+    if not node.inputs[0].dtype.is_float:
+        return _requantise(node, is_straight=is_straight)
+    table = node.inputs[2].values.reshape(-1, 1) if len(node.inputs) > 2 else None
+    activation = node.attributes(linear.WeightedOperator).activation
+    return Activate(table is not None, activation, no_fp_contract), table
+
+
+def _requantise(node: Node, *, is_straight: bool) -> tuple[Finish, Table] | None:
     """Return the finish of an integer layer and its table, (channels, 4); None if it has none.
 
-    Args:
-        node: with a bias as third input, or without.
-        params: of the layer.
-        matrix: its weights, (channels, K) in any order of K.
-        is_straight: clamps take no branch.
+    Where it `is_straight`, clamps take no branch.
     """
+    params = linear.params_of(node)
     if linear.has_long_sums(node) and params.factors:
-        return _in_float(node, params, matrix)
+        return _in_float(node, params)
     if linear.has_long_sums(node):
         words = long_constants(params, linear.bias_of(node))
         return None if words is None else (RequantiseLong(LongRescaling.of(params)), words)
@@ -204,9 +206,9 @@ def requantise(
         activation_min=params.activation_min + offset,
         activation_max=params.activation_max + offset,
     )
-    factors = packing.requantised(matrix, node, raised)
+    factors = packing.requantised(node, raised)
     if params.factors and (factors is None or factors.rescaling.in_float):
-        return _in_float(node, params, matrix)
+        return _in_float(node, params)
     if factors is None:
         return None
     return Requantise(factors.rescaling, is_straight, element), factors.constants
@@ -257,17 +259,14 @@ _LARGEST_EXACT = 1 << 24  # of the integers that a float32 holds without gaps
 _LOWER = (1 << 12) - 1  # what a second float32 has of a bias
 
 
-def _in_float(
-    node: Node, params: linear.LinearParams, matrix: npt.NDArray[np.int8]
-) -> tuple[Finish, Table] | None:
+def _in_float(node: Node, params: linear.LinearParams) -> tuple[Finish, Table] | None:
     """Return the finish of a layer that rescales in float32; None if a bias is no float32.
 
     None, too, for one that rescales in double.
     """
     if params.in_double:
         return None
-    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = weights.folded_bias(matrix.astype(np.int64), bias_data, params.input_zero_point)
+    bias = weights.folded_bias(weights.matrix_of(node).astype(np.int64), node)
     element = node.output.dtype
     is_long = element is DType.INT16
     if np.abs(bias).max(initial=0) > (fixed_point.INT32_MAX if is_long else _LARGEST_EXACT):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.c_blocks import convolution, finish
+from microtir.kernels.c_blocks import finish
 from microtir.kernels.c_blocks.blocks import Blocks, Suits
 from microtir.kernels.c_blocks.winograd_kernels import (
     PLACES,
@@ -116,7 +116,7 @@ def _matrix(node: Node) -> npt.NDArray[np.int8]:
 @made_once.of_node
 def _finish(node: Node) -> tuple[finish.Requantise, finish.Table] | None:
     """Return what the layer does with its sums; None if integers do not do it."""
-    finish_and_table = convolution.finish_of(node, _matrix(node))
+    finish_and_table = finish.finish_of(node)
     if finish_and_table is None or not isinstance(finish_and_table[0], finish.Requantise):
         return None
     assert finish_and_table[1] is not None

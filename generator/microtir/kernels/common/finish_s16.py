@@ -23,10 +23,10 @@ import numpy.typing as npt
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common import packing, requantise, runs, weights
+from microtir.kernels.common import made_once, packing, requantise, runs, weights
 from microtir.kernels.common.long_requantise import LongRescaling, long_constants
 from microtir.operators.common.fixed_point import INT32_MAX
-from microtir.operators.common.linear import LinearParams, bias_of, has_long_sums
+from microtir.operators.common.linear import LinearParams, bias_of, has_long_sums, params_of
 from microtir.operators.common.multiplier import QuantizedMultiplier, reduced
 from microtir.rewrite.facts.sums import fits
 
@@ -175,33 +175,31 @@ def pack_words(pair: Found16, at_once: int) -> npt.NDArray[np.int32]:
     return np.array(rows)
 
 
-def finish16(
-    node: Node, params: LinearParams, matrix: npt.NDArray[np.int8], *, wide: bool = False
-) -> Found16 | None:
+@made_once.of_node
+def finish16(node: Node, *, wide: bool = False) -> Found16 | None:
     """Return the finish of a layer in int16 and the words of its channels, (channels, 4).
 
     Args:
         node: with a bias as third input, or without.
-        params: of the layer.
-        matrix: its weights, (channels, K) in any order of K.
         wide: take sums of 64 bits, of a layer that tflite-micro computes with them.
 
     Returns:
         None if a channel does not fit, or sums are not proven to.
     """
+    params = params_of(node)
     low, high = params.activation_min, params.activation_max
     if params.in_double or (wide and params.factors):
         return None
     if wide:
-        return _wide(node, params, matrix) if has_long_sums(node) else None
+        return _wide(node, params) if has_long_sums(node) else None
     if not fits(node):
         return None
     if params.factors:
-        return _in_float(node, params, matrix)
+        return _in_float(node, params)
     if has_long_sums(node):
         words = long_constants(params, bias_of(node))
         return None if words is None else (Finish16(Sums.LONG, low, high), words)
-    factors = packing.requantised(matrix, node, params)
+    factors = packing.requantised(node)
     if factors is None:
         return None
     words = factors.constants.copy()
@@ -209,11 +207,10 @@ def finish16(
     return Finish16(Sums.SHORT, low, high, factors.rescaling.corrects_ties), words
 
 
-def _in_float(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) -> Found16 | None:
+def _in_float(node: Node, params: LinearParams) -> Found16 | None:
     """Return the finish that multiplies by floats; None if results might leave int32."""
-    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
-    wide = matrix.astype(np.int64)
-    bias = weights.folded_bias(wide, bias_data, params.input_zero_point)
+    wide = weights.matrix_of(node).astype(np.int64)
+    bias = weights.folded_bias(wide, node)
     factors = np.array(params.factors * (len(bias) // len(params.factors)), np.float32)
     largest = weights.largest_sums(wide, _MAGNITUDE) + np.abs(bias)
     if largest.max(initial=0) > INT32_MAX or (largest * factors).max(initial=0) >= _LARGEST:
@@ -223,10 +220,10 @@ def _in_float(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) ->
     return Finish16(Sums.FLOAT, params.activation_min, params.activation_max), words
 
 
-def _wide(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) -> Found16 | None:
+def _wide(node: Node, params: LinearParams) -> Found16 | None:
     bias: requantise.Ints = bias_of(node)
     factors = params.multipliers * (len(bias) // len(params.multipliers))
-    largest = weights.largest_sums(matrix.astype(np.int64), _MAGNITUDE) + np.abs(bias)
+    largest = weights.largest_sums(weights.matrix_of(node), _MAGNITUDE) + np.abs(bias)
     channels = zip(factors, bias, largest, strict=True)
     rows = [wide_words(factor, int(start), int(most)) for factor, start, most in channels]
     present = [row for row in rows if row is not None]

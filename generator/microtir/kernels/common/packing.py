@@ -10,8 +10,8 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.kernels.common.requantise import WORDS, Requantisation, Rescaling, requantisation
-from microtir.kernels.common.weights import folded_bias, largest_sums, pack_pairs
-from microtir.operators.common.linear import LinearParams
+from microtir.kernels.common.weights import folded_bias, largest_sums, matrix_of, pack_pairs
+from microtir.operators.common.linear import LinearParams, params_of
 from microtir.tir import ir
 
 
@@ -75,33 +75,26 @@ def channel_bytes(channels: int, at_once: int, weights: int, words: int = WORDS)
     return -(-channels // at_once) * at_once * (weights + words * DType.INT32.bytes)
 
 
-def requantised(
-    matrix: npt.NDArray[np.int8], node: Node, params: LinearParams
-) -> Requantisation | None:
-    """Return constants of the channels of `matrix` (channels, K).
+def requantised(node: Node, params: LinearParams | None = None) -> Requantisation | None:
+    """Return the constants of a layer's channels; None if they do not fit the sequence.
 
-    None if they do not fit the sequence.
+    They are for the layer's own parameters, unless others are passed.
     """
-    wide = matrix.astype(np.int64)
-    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = folded_bias(wide, bias_data, params.input_zero_point)
-    return requantisation(params, bias, largest_sums(wide, -node.inputs[0].dtype.min))
+    wide = matrix_of(node).astype(np.int64)
+    largest = largest_sums(wide, -node.inputs[0].dtype.min)
+    return requantisation(params or params_of(node), folded_bias(wide, node), largest)
 
 
-def pack_linear(
-    matrix: Array, arranged: Array, node: Node, params: LinearParams, number: int = 0
-) -> PackedLinear | None:
-    """Pack a layer whose weights are `matrix` (channels, K); None if they do not fit the form.
+def pack_linear(arranged: Array, node: Node, number: int = 0) -> PackedLinear | None:
+    """Pack a layer; None if its weights do not fit the form.
 
     Args:
-        matrix: in any order of K.
-        arranged: the same weights in the order of the kernel, (channels, ...).
+        arranged: the weights in the order of the kernel, (channels, ...).
         node: with a bias as third input, or without.
-        params: of the layer.
         number: what weights are less as they are packed.
     """
-    lanes = _lanes(arranged, number) if len(matrix) > 1 else None
-    factors = requantised(matrix, node, params)
+    lanes = _lanes(arranged, number) if len(arranged) > 1 else None
+    factors = requantised(node)
     if lanes is None or factors is None:
         return None
     constants = constant("constants", factors.constants)

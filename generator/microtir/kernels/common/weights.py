@@ -11,14 +11,26 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from microtir.graph.ir import Array, Node
 from microtir.kernels.common.packed_weights import fits_four_bits
 from microtir.kernels.common.requantise import Ints
+from microtir.operators.common.linear import bias_of
+from microtir.operators.convolution.definition import DepthwiseConv2D
 
 INPUT_MAGNITUDE = 128
 QUAD = 4  # channels, or values, that a word holds
 NIBBLE = 8  # what is added to weights of four bits but the uppermost ones of a lane
 OCTET = 2 * QUAD
 _LANE = np.iinfo(np.int16)
+
+
+def matrix_of(node: Node) -> Array:
+    """Return the weights of a layer as (channels, K), in the order of the values they meet."""
+    weights = node.inputs[1].values
+    if isinstance(node.op, DepthwiseConv2D):
+        weights = weights.transpose(3, 1, 2, 0)
+    matrix: Array = weights.reshape(len(weights), -1)
+    return matrix
 
 
 def channel_pairs(channels: int) -> list[tuple[int, int]]:
@@ -84,13 +96,13 @@ def pack_nibbles(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16] | None:
     return lanes
 
 
-def folded_bias(weights: Ints, bias: Ints | None, zero_point: int) -> Ints:
+def folded_bias(weights: Ints, node: Node) -> Ints:
     """Return bias per output channel less the share of the input's zero point.
 
     (channels, K) weights.
     """
-    own_bias = np.zeros(len(weights), np.int64) if bias is None else bias.astype(np.int64)
-    folded: Ints = own_bias - zero_point * weights.astype(np.int64).sum(axis=1)
+    zero_point = node.inputs[0].type.quant.zero_point
+    folded: Ints = bias_of(node) - zero_point * weights.astype(np.int64).sum(axis=1)
     return folded
 
 

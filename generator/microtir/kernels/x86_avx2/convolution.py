@@ -24,12 +24,13 @@ from microtir.kernels.common.macro_kernel import (
     Tile,
     macro_kernel,
 )
+from microtir.kernels.common.weights import matrix_of
 from microtir.kernels.x86_avx2.copying import copy, copy_cost
 from microtir.kernels.x86_avx2.gemm import Inputs, PackedLinear, gemm, pack, packed_bytes
 from microtir.operators.common.rows import Extents
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense import formula as dense
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
@@ -67,12 +68,8 @@ def _pixels_of_kernel(geometry: Geometry) -> int | None:
 
 
 def _packed(node: Node) -> PackedLinear | None:
-    op, weights = node.attributes(Conv2D, DepthwiseConv2D), node.inputs[1].values
-    if isinstance(op, DepthwiseConv2D):
-        weights = weights.transpose(3, 1, 2, 0)
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    inputs = _inputs(Geometry.of(node), 1)
-    return pack(weights.reshape(len(weights), inputs.segments, inputs.segment), node, params)
+    matrix, inputs = matrix_of(node), _inputs(Geometry.of(node), 1)
+    return pack(matrix.reshape(len(matrix), inputs.segments, inputs.segment), node)
 
 
 @made_once.of_node
@@ -211,9 +208,7 @@ def _emit(
 
 
 def _packed_dense(node: Node) -> PackedLinear | None:
-    op, weights = node.attributes(FullyConnected), node.inputs[1].values
-    types = node.inputs[0].type, node.inputs[1].type, node.output.type
-    return pack(weights.reshape(len(weights), 1, -1), node, fully_connected_params(op, *types))
+    return pack(matrix_of(node).reshape(len(node.inputs[1].values), 1, -1), node)
 
 
 class Dense(kernel.Kernel):

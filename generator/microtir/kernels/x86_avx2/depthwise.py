@@ -25,12 +25,11 @@ from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
-from microtir.kernels.common.weights import folded_bias, largest_sums
+from microtir.kernels.common.weights import folded_bias, largest_sums, matrix_of
 from microtir.kernels.x86_avx2.copying import copy, copy_cost
 from microtir.kernels.x86_avx2.micro_kernel import LANES, constant, describe
 from microtir.kernels.x86_avx2.requantise import Rescaling, requantisation
-from microtir.operators.common.linear import LinearParams
-from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
+from microtir.operators.common.linear import params_of
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -109,10 +108,7 @@ def _grid(geometry: Geometry, rows: int, row_step: int) -> Grid:
 
 @made_once.of_node
 def _packed(node: Node) -> PackedDepthwise | None:
-    op, weights = node.attributes(DepthwiseConv2D), node.inputs[1].values
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    channels = weights.shape[3]
-    return _pack(weights.reshape(-1, channels), node, params, _copies(Geometry.of(node)))
+    return _pack(node, _copies(Geometry.of(node)))
 
 
 class Depthwise(DepthwiseKernel):
@@ -225,24 +221,19 @@ def _blocks_of(channels: int) -> list[int]:
     return [min(first, last) for first in range(0, channels, _BLOCK)]
 
 
-def _pack(
-    weights: npt.NDArray[np.int8], node: Node, params: LinearParams, copies: int
-) -> PackedDepthwise | None:
+def _pack(node: Node, copies: int) -> PackedDepthwise | None:
     """Pack weights (taps, channels), `copies` times behind each other.
 
     Args:
-        weights: taps row by row.
         node: with a bias as third input, or without.
-        params: of the layer.
         copies: neighbouring pixels that share a vector.
 
     Returns:
         None if a factor does not fit.
     """
-    wide = weights.astype(np.int64)
-    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = folded_bias(wide.T, bias_data, params.input_zero_point)
-    factors = requantisation(params, bias, largest_sums(wide.T))
+    wide = matrix_of(node).T.astype(np.int64)
+    params, largest = params_of(node), largest_sums(wide.T)
+    factors = requantisation(params, folded_bias(wide.T, node), largest)
     if factors is None:
         return None
     channels = wide.shape[1] * copies

@@ -20,7 +20,7 @@ from microtir.graph.ir import Node
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.kernels.x86_avx2.micro_kernel import LANES, QUAD, constant, describe
 from microtir.kernels.x86_avx2.requantise import Rescaling, requantisation
-from microtir.operators.common.linear import LinearParams
+from microtir.operators.common.linear import bias_of, params_of
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
@@ -106,22 +106,20 @@ def packed_bytes(channels: int, segments: int, values: int) -> int:
     return len(panels_of(channels)) * LANES * (segments * -(-values // QUAD) * QUAD + words)
 
 
-def pack(segments: npt.NDArray[np.int8], node: Node, params: LinearParams) -> PackedLinear | None:
+def pack(segments: npt.NDArray[np.int8], node: Node) -> PackedLinear | None:
     """Pack weights (channels, segments, values of a segment).
 
     Args:
         segments: in the order of the input.
         node: with a bias as third input, or without.
-        params: of the layer.
 
     Returns:
         None if sums could leave int32 or a factor does not fit.
     """
     channels = len(segments)
     matrix = segments.reshape(channels, -1).astype(np.int64)
-    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = np.zeros(channels, np.int64) if bias_data is None else bias_data.astype(np.int64)
-    folded = bias - (params.input_zero_point + OFFSET) * matrix.sum(axis=1)
+    params = params_of(node)
+    folded = bias_of(node) - (params.input_zero_point + OFFSET) * matrix.sum(axis=1)
     factors = requantisation(params, folded, _LARGEST_INPUT * np.abs(matrix).sum(axis=1))
     if factors is None:
         return None

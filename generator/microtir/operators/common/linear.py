@@ -9,6 +9,7 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, SumRange, TensorType
+from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.fixed_point import Ints
 from microtir.operators.common.multiplier import (
@@ -25,8 +26,15 @@ from microtir.operators.common.sums import Interval, joined
 _LARGEST_PRODUCT = 1 << 22  # of an int16 and an int8
 
 
+class _ActivatedOperator(Operator):
+    """An operator with a fused activation; it declares the field itself, behind its others."""
+
+    __slots__ = ()
+    activation: Activation
+
+
 @dataclass(frozen=True, slots=True)
-class WeightedOperator(RescaledOperator):
+class WeightedOperator(RescaledOperator, _ActivatedOperator):
     """An operator of weighted sums."""
 
     rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
@@ -108,6 +116,13 @@ def linear_params(
         activation_min=low,
         activation_max=high,
     )
+
+
+def params_of(node: Node) -> LinearParams:
+    """Derive the parameters of sums of products of a node's first two inputs."""
+    activation = node.op.activation if isinstance(node.op, WeightedOperator) else Activation.NONE
+    x, y = (tensor.type for tensor in node.inputs[:2])
+    return weighted_params(activation, rescaling_of(node), x, y, node.output.type)
 
 
 def weighted_params(

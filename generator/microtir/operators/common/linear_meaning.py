@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from microtir.graph.ir import Array, Node, TensorType
-from microtir.operators.common import attributes, fixed_point
+from microtir.graph.ir import Array, Node
+from microtir.operators.common import fixed_point
 from microtir.operators.common.arrays import Doubles, activate, as_output, real_weights, stored
 from microtir.operators.common.linear import (
     LinearParams,
+    WeightedOperator,
     has_long_sums,
     multiplier_arrays,
+    params_of,
     rescaled_in_float,
 )
 from microtir.operators.common.multiplier import reduced
@@ -20,8 +22,6 @@ from microtir.operators.common.multiplier import reduced
 
 def linear(
     node: Node,
-    activation: attributes.Activation,
-    derive: Callable[[TensorType, TensorType, TensorType], LinearParams],
     sums: Callable[[Doubles, Doubles], Doubles],
     x: Array,
     weights: Array,
@@ -30,9 +30,7 @@ def linear(
     """Return the output of a node whose inputs are x, weights and perhaps a bias per channel.
 
     Args:
-        node: gives the types.
-        activation: fused into the node.
-        derive: makes the parameters from the types of x, weights and output.
+        node: of a weighted operator; gives the types and parameters.
         sums: adds the products of centred inputs and weights, output channels last.
             Doubles hold the sums of int8 products exactly: they stay far below 2^53.
         x: first input.
@@ -45,8 +43,8 @@ def linear(
         real = sums(x.astype(np.float64), real_weights(weights, weights_type))
         if bias is not None:
             real = real + bias
-        return as_output(activate(real, activation), output)
-    params = derive(input_type, weights_type, output)
+        return as_output(activate(real, node.attributes(WeightedOperator).activation), output)
+    params = params_of(node)
     centred = stored(x) - params.input_zero_point
     total = sums(centred.astype(np.float64), weights.astype(np.float64)).astype(np.int64)
     if bias is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.graph.ir import Node, SumRange, TensorType
+from microtir.graph.ir import Node, SumRange
 from microtir.graph.operator import Operator
 from microtir.operators.common import linear, sums, types
 from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
@@ -44,13 +44,6 @@ class DepthwiseConv2D(linear.WeightedOperator):
     padding: Padding2D = Padding2D()
     depth_multiplier: int = 1
     activation: Activation = Activation.NONE
-
-
-def conv_params(
-    op: Conv2D | DepthwiseConv2D, image: TensorType, weights: TensorType, output: TensorType
-) -> linear.LinearParams:
-    """Derive the parameters of an int8 convolution; factors come from its scales."""
-    return linear.weighted_params(op.activation, op.rescaling, image, weights, output)
 
 
 def _conv_2d_shape(node: Node) -> tuple[Shape, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.operators.common import linear
 from microtir.operators.common.arithmetic import activate, channel_scales
 from microtir.operators.common.formula import Elements, FormulaContext
 from microtir.operators.common.rows import Extents, RowWindow
@@ -87,8 +88,7 @@ class TapSums:
 def arithmetic_of(layer: FormulaContext, windows: Windows) -> WeightedArithmetic:
     """Return the integer arithmetic of a convolution."""
     node, op = layer.node, layer.node.attributes(definition.Conv2D, definition.DepthwiseConv2D)
-    image, weights = node.inputs[:2]
-    params = definition.conv_params(op, image.type, weights.type, node.output.type)
+    params = linear.params_of(node)
     if windows.clip(Extents.of(node.output.type)):
         return WeightedArithmetic.of(layer, params, None)
     axes = (0, 1, 2) if isinstance(op, definition.DepthwiseConv2D) else (1, 2, 3)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
@@ -12,7 +10,6 @@ from microtir.operators.common.linear_meaning import flat_rows, linear
 from microtir.operators.convolution.definition import (
     Conv2D,
     DepthwiseConv2D,
-    conv_params,
     groups_of,
 )
 
@@ -41,8 +38,7 @@ def conv_2d(
             axis=-1,
         )
 
-    params = partial(conv_params, op)
-    return linear(node, op.activation, params, sums, image, weights, bias)
+    return linear(node, sums, image, weights, bias)
 
 
 def depthwise_conv_2d(
@@ -55,5 +51,4 @@ def depthwise_conv_2d(
         result: Doubles = (columns * factors.reshape(columns.shape[3:])).sum(axis=3)
         return result
 
-    params = partial(conv_params, op)
-    return linear(node, op.activation, params, sums, image, weights, bias)
+    return linear(node, sums, image, weights, bias)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from microtir.graph.ir import Node, TensorType
+from microtir.graph.ir import Node
 from microtir.operators.common import attributes, linear, shapes
 from microtir.operators.common.images import by_memory
 from microtir.operators.definition import weighted
@@ -21,13 +21,6 @@ class FullyConnected(linear.WeightedOperator):
 
     activation: attributes.Activation = attributes.Activation.NONE
     asymmetric: bool = False
-
-
-def fully_connected_params(
-    op: FullyConnected, features: TensorType, weights: TensorType, output: TensorType
-) -> linear.LinearParams:
-    """Derive the parameters of an int8 fully connected layer."""
-    return linear.weighted_params(op.activation, op.rescaling, features, weights, output)
 
 
 def _fully_connected_shape(node: Node) -> tuple[shapes.Shape, ...]:

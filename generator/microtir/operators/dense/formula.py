@@ -11,8 +11,9 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.operators.common.arithmetic import activate, channel_scales
 from microtir.operators.common.formula import FormulaContext
+from microtir.operators.common.linear import params_of
 from microtir.operators.common.weighted import WeightedArithmetic, stored_weights
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.dense.definition import FullyConnected
 
 
 def keeps_rows(node: Node) -> bool:
@@ -53,10 +54,9 @@ def _emit_rows(layer: FormulaContext, element: Callable[[te.Expr, te.Expr], te.E
 
 def _emit_integers(layer: FormulaContext) -> None:
     node = layer.node
-    op, weights = node.attributes(FullyConnected), node.inputs[1]
-    params = fully_connected_params(op, node.inputs[0].type, weights.type, node.output.type)
-    w = stored_weights(layer)
-    arithmetic = WeightedArithmetic.of(layer, params, layer.data(1).astype(np.int64).sum(axis=1))
+    weights, w = node.inputs[1], stored_weights(layer)
+    sums_of_weights = layer.data(1).astype(np.int64).sum(axis=1)
+    arithmetic = WeightedArithmetic.of(layer, params_of(node), sums_of_weights)
 
     def element(row: te.Expr, channel: te.Expr) -> te.Expr:
         ic = te.reduce_axis(0, weights.shape[1], "ic")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from microtir.graph.ir import Array, Node
 from microtir.operators.common import arrays, linear_meaning
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.dense.definition import FullyConnected
 
 
 def fully_connected(
-    op: FullyConnected, node: Node, features: Array, weights: Array, bias: Array | None = None
+    _op: FullyConnected, node: Node, features: Array, weights: Array, bias: Array | None = None
 ) -> Array:
     """Compute FULLY_CONNECTED: int8, float32, or float32 with int8 weights."""
 
@@ -18,5 +16,4 @@ def fully_connected(
         result: arrays.Doubles = centred.reshape(-1, factors.shape[1]) @ factors.T
         return result.reshape(node.output.shape)
 
-    params = partial(fully_connected_params, op)
-    return linear_meaning.linear(node, op.activation, params, sums, features, weights, bias)
+    return linear_meaning.linear(node, sums, features, weights, bias)

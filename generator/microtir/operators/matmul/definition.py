@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from microtir.graph.ir import Node, SumRange
 from microtir.operators.common import linear, quantization, shapes, sums, types
-from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
+from microtir.operators.common.attributes import RescaledOperator, Rescaling
 from microtir.operators.common.problem import Problem
 from microtir.operators.definition import Definition
 
@@ -22,12 +22,6 @@ class BatchMatmul(RescaledOperator):
     adj_x: bool = False
     adj_y: bool = False
     rescaling: Rescaling = Rescaling.FIXED_POINT
-
-
-def matmul_params(node: Node) -> linear.LinearParams:
-    """Derive the parameters of a product of integers, from scales in double."""
-    (x, y), output = (tensor.type for tensor in node.inputs), node.output.type
-    return linear.weighted_params(Activation.NONE, linear.rescaling_of(node), x, y, output)
 
 
 def matrices(node: Node) -> tuple[tuple[int, int], tuple[int, int]]:

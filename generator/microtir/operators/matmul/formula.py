@@ -10,7 +10,7 @@ from microtir import te
 from microtir.operators.common import arithmetic, linear, shapes
 from microtir.operators.common.formula import FormulaContext
 from microtir.operators.common.weighted import WeightedArithmetic
-from microtir.operators.matmul.definition import BatchMatmul, matmul_params, matrices
+from microtir.operators.matmul.definition import BatchMatmul, matrices
 
 
 def batch_matmul(layer: FormulaContext) -> None:
@@ -24,7 +24,7 @@ def batch_matmul(layer: FormulaContext) -> None:
 def _emit_integers(layer: FormulaContext) -> None:
     node = layer.node
     x, y = (tensor.type for tensor in node.inputs)
-    params = matmul_params(node)
+    params = linear.params_of(node)
     accumulator = arithmetic.Accumulator.of(layer, wraps=not linear.has_long_sums(node))
 
     bias = np.zeros(1, np.int64)  # none

@@ -6,9 +6,9 @@ import numpy as np
 
 from microtir.graph.ir import Array, Node
 from microtir.operators.common.arrays import as_output
-from microtir.operators.common.linear import has_long_sums
+from microtir.operators.common.linear import has_long_sums, params_of
 from microtir.operators.common.linear_meaning import requantized
-from microtir.operators.matmul.definition import BatchMatmul, matmul_params
+from microtir.operators.matmul.definition import BatchMatmul
 
 
 def batch_matmul(op: BatchMatmul, node: Node, x: Array, y: Array) -> Array:
@@ -25,5 +25,5 @@ def batch_matmul(op: BatchMatmul, node: Node, x: Array, y: Array) -> Array:
     total = first @ second
     if output.dtype.is_float:
         return as_output(total, output)
-    sums = requantized(total.astype(np.int64), matmul_params(node), has_long_sums(node))
+    sums = requantized(total.astype(np.int64), params_of(node), has_long_sums(node))
     return as_output(sums, output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from microtir.graph.ir import Node, TensorType
+from microtir.graph.ir import Node
 from microtir.operators.common import attributes, linear
 from microtir.operators.common.shapes import Shape, check_bias, input_shape, require
 from microtir.operators.common.types import WEIGHTED_TRANSPOSED
@@ -24,13 +24,6 @@ class TransposeConv(linear.WeightedOperator):
     strides: tuple[int, int] = (1, 1)  # rows, columns
     before: tuple[int, int] = (0, 0)
     activation: attributes.Activation = attributes.Activation.NONE
-
-
-def transpose_conv_params(
-    op: TransposeConv, image: TensorType, weights: TensorType, output: TensorType
-) -> linear.LinearParams:
-    """Derive the parameters of an integer transposed convolution, from scales in double."""
-    return linear.weighted_params(op.activation, op.rescaling, image, weights, output)
 
 
 def _shape(node: Node) -> tuple[Shape, ...]:

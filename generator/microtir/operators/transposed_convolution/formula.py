@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.graph.ir import Node
+from microtir.operators.common import linear
 from microtir.operators.common.arithmetic import activate
 from microtir.operators.common.formula import Elements, FormulaContext
 from microtir.operators.common.weighted import WeightedArithmetic, stored_weights
@@ -72,10 +73,7 @@ def transpose_conv(layer: FormulaContext) -> None:
 
 
 def _emit_integers(layer: FormulaContext) -> None:
-    node, op = layer.node, layer.node.attributes(transposed_convolution.TransposeConv)
-    image, weights = (tensor.type for tensor in node.inputs[:2])
-    params = transposed_convolution.transpose_conv_params(op, image, weights, node.output.type)
-    arithmetic = WeightedArithmetic.of(layer, params, None)
+    arithmetic = WeightedArithmetic.of(layer, linear.params_of(layer.node), None)
     packed_weights = stored_weights(layer)
 
     def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
@@ -11,7 +9,6 @@ from microtir.operators.common.arrays import Doubles
 from microtir.operators.common.linear_meaning import linear
 from microtir.operators.transposed_convolution.definition import (
     TransposeConv,
-    transpose_conv_params,
 )
 
 
@@ -39,5 +36,4 @@ def transpose_conv(
                 whole[:, ky:below:down, kx:beside:right] += centred @ factors[:, ky, kx].T
         return whole[:, top : top + height, left : left + width]
 
-    params = partial(transpose_conv_params, op)
-    return linear(node, op.activation, params, sums, image, weights, bias)
+    return linear(node, sums, image, weights, bias)

@@ -25,14 +25,13 @@ from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.fixed_point import INT32_MAX, Ints, multiply_by_quantized_multiplier
-from microtir.operators.common.linear import LinearParams, bias_of, rescaled_in_float
+from microtir.operators.common.linear import LinearParams, bias_of, params_of, rescaled_in_float
 from microtir.operators.convolution.definition import (
     Conv2D,
     DepthwiseConv2D,
-    conv_params,
     groups_of,
 )
-from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation, Pad, Reshape
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.reduction.definition import Mean, sum_params
@@ -117,7 +116,7 @@ def convolution_sums(node: Node, x: ChannelRanges) -> ChannelRanges:
     Taps outside the image add nothing, so each combination of valid rows and valid columns is a
     case of its own; the bounds are those of all cases together.
     """
-    weights, bias, params = _linear(node)
+    weights, bias, params = node.inputs[1].values.astype(np.int64), bias_of(node), params_of(node)
     offset_low, offset_high = x.low - params.input_zero_point, x.high - params.input_zero_point
     if isinstance(node.op, DepthwiseConv2D):
         per_tap = np.moveaxis(weights[0], -1, 0)  # (O, KH, KW)
@@ -176,13 +175,6 @@ def _inside(
         yield first, max(first, last)
 
 
-def _linear(node: Node) -> tuple[Ints, Ints, LinearParams]:
-    image, weights = node.inputs[:2]
-    op = node.attributes(Conv2D, DepthwiseConv2D)
-    params = conv_params(op, image.type, weights.type, node.output.type)
-    return weights.values.astype(np.int64), bias_of(node), params
-
-
 def _requantised(node: Node, sums: ChannelRanges, params: LinearParams) -> ChannelRanges:
     """Return the outputs of sums; all values where one of them wraps and no order is kept."""
     largest = np.maximum(~sums.low, sums.high)
@@ -209,15 +201,14 @@ def _requantised(node: Node, sums: ChannelRanges, params: LinearParams) -> Chann
 def _convolution(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     if node.inputs[1].data is None:
         return ChannelRanges.full(node.output.type)
-    return _requantised(node, convolution_sums(node, inputs[0]), _linear(node)[2])
+    return _requantised(node, convolution_sums(node, inputs[0]), params_of(node))
 
 
 def _fully_connected(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     features, weights = node.inputs[:2]
     if weights.data is None or features.type.channels != weights.shape[1]:
         return ChannelRanges.full(node.output.type)
-    op = node.attributes(FullyConnected)
-    params = fully_connected_params(op, features.type, weights.type, node.output.type)
+    params = params_of(node)
     x, w = inputs[0], weights.data.astype(np.int64)
     ends = (w * (x.low - params.input_zero_point), w * (x.high - params.input_zero_point))
     bias = bias_of(node)

@@ -22,7 +22,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.rewriting import with_nodes
 from microtir.operators.common import fixed_point
-from microtir.operators.common.linear import LinearParams, bias_of
+from microtir.operators.common.linear import LinearParams, bias_of, params_of
 from microtir.operators.convolution import definition as convolution
 from microtir.rewrite.facts.channel_ranges import ChannelRanges, channel_ranges, sees_border
 
@@ -80,7 +80,7 @@ def _gathered(
     constant = np.flatnonzero(ranges[x].is_constant & (values != 0)).tolist()
     weights = _weights(reader)
     shares = (weights[..., constant] * values[constant]).sum(axis=-1)
-    for digits in _digits(shares, _params(producer), zero_point):
+    for digits in _digits(shares, params_of(producer), zero_point):
         biases = [_bias_of(producer, c, value) for c, value in zip(constant, digits, strict=False)]
         if len(digits) < len(constant) and None not in biases:
             carriers = constant[: len(digits)]
@@ -121,7 +121,7 @@ def _bias_of(producer: Node, channel: int, value: int) -> int | None:
 
     None if none does.
     """
-    params = _params(producer)
+    params = params_of(producer)
     if params.factors:
         return None
     multipliers, shifts = params.multiplier_arrays(producer.output.shape[-1])
@@ -139,11 +139,6 @@ def _bias_of(producer: Node, channel: int, value: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if result(middle) >= value else (middle + 1, high)
     return low if result(low) == value else None
-
-
-def _params(node: Node) -> LinearParams:
-    op = node.attributes(convolution.Conv2D, convolution.DepthwiseConv2D)
-    return convolution.conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
 def _weights(node: Node) -> fixed_point.Ints:
