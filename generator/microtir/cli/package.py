@@ -6,26 +6,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from microtir.cli import package_options
 from microtir.cli.choice import check_choice
 from microtir.cli.model import ModelOrArchive
 from microtir.cli.output import cell, facts, write, write_json
-from microtir.cli.package_options import (
-    AsJson,
-    Author,
-    Definition,
-    Force,
-    FormatName,
-    Homepage,
-    Licence,
-    Listing,
-    MoreModels,
-    PackageBoard,
-    PackageName,
-    PackagePlace,
-    PackageVersion,
-    Summary,
-    Vendor,
-)
 from microtir.cli.progress import Progress
 from microtir.cli.projects import (
     DEFAULT_SAMPLES,
@@ -53,26 +37,26 @@ def package(
     model: ModelOrArchive,
     config: CompilationConfig,
     is_cpu_named: bool,
-    more: MoreModels = None,
-    output_format: FormatName = None,
-    output: PackagePlace = None,
-    board: PackageBoard = None,
-    force: Force = False,
-    package_name: PackageName = None,
-    package_version: PackageVersion = "1.0.0",
-    summary: Summary = None,
-    author: Author = None,
-    licence: Licence = None,
-    homepage: Homepage = None,
-    vendor: Vendor = None,
-    definition: Definition = None,
+    more: package_options.MoreModels = None,
+    output_format: package_options.FormatName = None,
+    output: package_options.PackagePlace = None,
+    board: package_options.PackageBoard = None,
+    force: package_options.Force = False,
+    package_name: package_options.PackageName = None,
+    package_version: package_options.PackageVersion = "1.0.0",
+    summary: package_options.Summary = None,
+    author: package_options.Author = None,
+    licence: package_options.Licence = None,
+    homepage: package_options.Homepage = None,
+    vendor: package_options.Vendor = None,
+    definition: package_options.Definition = None,
     golden: GoldenSamples = None,
     samples: SampleCount = DEFAULT_SAMPLES,
     together: TogetherNames = None,
     template_dir: TemplateDir = None,
     quantiser: Quantiser | None = None,
-    as_json: AsJson = False,
-    listing: Listing = False,
+    as_json: package_options.AsJson = False,
+    listing: package_options.Listing = False,
 ) -> ExitCode:
     """Writes models as a library for Arduino, Rust, the ESP-IDF and others, or as one header."""
     assert not listing  # the option ends the program

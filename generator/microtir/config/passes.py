@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from microtir.config.enums import (
-    BlockActivations,
-    EthosUInvoke,
-    FastScratch,
-    FloatFunctions,
-    Placement,
-)
+from microtir.config import enums
 from microtir.config.input_ranges import InputRange, input_ranges
 from microtir.config.more_outputs import more_outputs
 from microtir.config.option import Section
@@ -49,9 +43,9 @@ class PassConfig(OptionMap):
         return self._number("tir.unroll_max_extent") or 0
 
     @property
-    def float_functions(self) -> FloatFunctions:
+    def float_functions(self) -> enums.FloatFunctions:
         """Return how functions of floats such as exp are computed."""
-        return FloatFunctions(self["tir.float_functions"])
+        return enums.FloatFunctions(self["tir.float_functions"])
 
     @property
     def verify_each_pass(self) -> bool:
@@ -62,9 +56,9 @@ class PassConfig(OptionMap):
         return self._flag("tir.replay_each_pass")
 
     @property
-    def block_activations(self) -> BlockActivations:
+    def block_activations(self) -> enums.BlockActivations:
         """Return the type of what meets weights with a scale for each block."""
-        return BlockActivations(self["graph.block_activations"])
+        return enums.BlockActivations(self["graph.block_activations"])
 
     @property
     def input_ranges(self) -> tuple[InputRange, ...]:
@@ -77,8 +71,8 @@ class PassConfig(OptionMap):
         return more_outputs(str(self["graph.more_outputs"]))
 
     @property
-    def placement(self) -> Placement:
-        return Placement(self["memory.placement"])
+    def placement(self) -> enums.Placement:
+        return enums.Placement(self["memory.placement"])
 
     @property
     def recompute(self) -> int:
@@ -106,14 +100,14 @@ class PassConfig(OptionMap):
         return str(self["memory.output_pool"])
 
     @property
-    def ethos_u_invoke(self) -> EthosUInvoke:
+    def ethos_u_invoke(self) -> enums.EthosUInvoke:
         """Return the function of the driver of an Ethos-U that is called."""
-        return EthosUInvoke(self["ethos_u.invoke"])
+        return enums.EthosUInvoke(self["ethos_u.invoke"])
 
     @property
-    def ethos_u_fast_scratch(self) -> FastScratch:
+    def ethos_u_fast_scratch(self) -> enums.FastScratch:
         """Return who has memory for the fast scratch of an Ethos-U."""
-        return FastScratch(self["ethos_u.fast_scratch"])
+        return enums.FastScratch(self["ethos_u.fast_scratch"])
 
     @property
     def ethos_u_scratch_pool(self) -> str:

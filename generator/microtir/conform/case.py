@@ -12,14 +12,7 @@ from microtir.conform.draw import Draw, Style
 from microtir.conform.layers import Layer, draw_layer
 from microtir.conform.spec import Function
 from microtir.graph.ir import Array, Node
-from microtir.operators.arithmetic.definition import (
-    Add,
-    AddParams,
-    Mul,
-    MulParams,
-    add_params,
-    mul_params,
-)
+from microtir.operators.arithmetic import definition as arithmetic
 from microtir.operators.common.linear import LinearParams, WeightedOperator, params_of
 from microtir.operators.pooling.definition import Pool2D, pool_params
 from microtir.operators.softmax.definition import Softmax, softmax_params
@@ -140,11 +133,11 @@ def _arguments(node: Node) -> tuple[dict[str, int], dict[str, Array]]:
             "input_shift": soft.multiplier.shift,
             "difference_min": soft.difference_min,
         }, {}
-    if isinstance(op, Mul):
-        product = mul_params(op, types[0], types[1], types[2])
+    if isinstance(op, arithmetic.Mul):
+        product = arithmetic.mul_params(op, types[0], types[1], types[2])
         return _pair(product) | _named("output", product.multiplier), {}
-    assert isinstance(op, Add)
-    total = add_params(op, types[0], types[1], types[2])
+    assert isinstance(op, arithmetic.Add)
+    total = arithmetic.add_params(op, types[0], types[1], types[2])
     factors = {"input": total.input1, "input2": total.input2, "output": total.output}
     numbers = _pair(total) | {"left_shift": total.left_shift}
     for name, factor in factors.items():
@@ -152,7 +145,7 @@ def _arguments(node: Node) -> tuple[dict[str, int], dict[str, Array]]:
     return numbers, {}
 
 
-def _pair(params: AddParams | MulParams) -> dict[str, int]:
+def _pair(params: arithmetic.AddParams | arithmetic.MulParams) -> dict[str, int]:
     return {
         "input2_zero_point": params.input2_zero_point,
         "minimum": params.activation_min,

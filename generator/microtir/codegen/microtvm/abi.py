@@ -22,15 +22,7 @@ from microtir.codegen.interface.pools import (
 )
 from microtir.codegen.interface.runtime import MicrotvmPart
 from microtir.codegen.interface.state import layout
-from microtir.codegen.microtvm.abi_module import (
-    PACKED_PARAMETERS,
-    has_module,
-    listed_functions,
-    metadata_function,
-    module_function,
-    tensor_table,
-    tensor_table_name,
-)
+from microtir.codegen.microtvm import abi_module
 from microtir.codegen.microtvm.params import to_params
 from microtir.codegen.printer.functions import FunctionText, c_function
 from microtir.codegen.printer.layout import columns, struct_text
@@ -136,7 +128,7 @@ def files(draft: Draft) -> Iterator[SourceFile]:
         paths[f"{prefix}_workspace.c"] = "tvmgen_workspace.c.j2"
         comment = f"/* The workspace, which {prefix}_workspace.c defines. */"
         declarations.append(f"{comment}\nextern uint8_t *const {prefix}_workspace;")
-    if has_module(program):
+    if abi_module.has_module(program):
         paths[f"{prefix}_system_lib.c"] = "tvmgen_system_lib.c.j2"
     header_includes, includes = _includes(interface)
     values = {
@@ -169,7 +161,7 @@ def _includes(interface: _Interface) -> tuple[list[str], list[str]]:
     if program.is_packed or program.config.needs_packed_wrapper():
         of_header.append(f"#include <{tvm}/c_runtime_api.h>")
         own += [f"{program.name}_packed.h", "microtir/runtime.h", f"{tvm}/crt/packed_arguments.h"]
-    if has_module(program):
+    if abi_module.has_module(program):
         of_header.append(f"#include <{tvm}/crt/module.h>")
     if interface.has_constants:
         of_header += ["", f'#include "{program.name}_constant_pools.h"']
@@ -184,7 +176,7 @@ def _data_parts(interface: _Interface) -> Iterator[str]:
         values = {"name": interface.program.name, "prefix": interface.prefix}
         yield render("c/tvmgen_instance.c.j2", **values).rstrip("\n")
     if _packed_name(interface) and interface.model.ports:
-        table = tensor_table(interface.model, interface.prefix)
+        table = abi_module.tensor_table(interface.model, interface.prefix)
         yield "\n".join(["/* The inputs, then the outputs. */", *table])
 
 
@@ -197,7 +189,7 @@ def runtime_parts(program: CProgram) -> tuple[MicrotvmPart, ...]:
     """Return what the interface needs of microTVM's runtime; nothing where it is not asked for."""
     if not is_asked(program):
         return ()
-    if not has_module(program):
+    if not abi_module.has_module(program):
         return (MicrotvmPart.BASE,)
     executor = MicrotvmPart.GRAPH if program.is_graph else MicrotvmPart.AOT
     return (MicrotvmPart.BASE, MicrotvmPart.FUNCTIONS, executor)
@@ -293,12 +285,14 @@ def _functions(interface: _Interface) -> Iterator[FunctionText]:
         yield _packed_run(interface, packed)
     if interface.has_instance:
         yield _reset(interface)
-    if has_module(interface.program):
+    if abi_module.has_module(interface.program):
         listed = {}
         if packed:
-            yield metadata_function(interface.model, interface.prefix)
-            listed = listed_functions(interface.prefix, packed)
-        yield module_function(interface.program, interface.model, interface.prefix, listed)
+            yield abi_module.metadata_function(interface.model, interface.prefix)
+            listed = abi_module.listed_functions(interface.prefix, packed)
+        yield abi_module.module_function(
+            interface.program, interface.model, interface.prefix, listed
+        )
 
 
 def _unpacked_functions(interface: _Interface) -> Iterator[FunctionText]:
@@ -381,13 +375,13 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
     memories = _packed_memories(interface)
     total = count + len(memories)
     kinds = ", ".join(["MICROTIR_KIND_TENSOR"] * total)
-    table = tensor_table_name(interface.model, interface.prefix)
+    table = abi_module.tensor_table_name(interface.model, interface.prefix)
     arguments = f"args, type_codes, num_args, {count}, {table}, tensors, values"
     called = f"{name}_run" if interface.program.is_packed else f"{name}_run_packed"
     resource = "resource_handle" if interface.program.devices else "NULL"
     return c_function(
         f"int {function}",
-        list(PACKED_PARAMETERS),
+        list(abi_module.PACKED_PARAMETERS),
         [
             f"static const int32_t kinds[] = {{{kinds}}};",
             *(f"static const int64_t {m.extent}[] = {{{m.bytes}}};" for m in memories),

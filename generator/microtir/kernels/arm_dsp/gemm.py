@@ -35,18 +35,9 @@ from microtir.kernels.arm_dsp.patch import (
     patch_buffer,
     patch_counts,
 )
-from microtir.kernels.common import packing, phase_kernel, refusals
+from microtir.kernels.common import macro_kernel, packing, phase_kernel, refusals
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
-from microtir.kernels.common.macro_kernel import (
-    Count,
-    Nhwc,
-    Product,
-    Sink,
-    Tile,
-    all_blocks,
-    pixel_loops,
-)
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, Unroll, describe, turns, unrolled
 from microtir.kernels.common.phases import Phase, SpreadPixels
@@ -180,8 +171,8 @@ class Part:
 
     node: Node
     rows: tuple[te.ExprLike, te.ExprLike]
-    counts: tuple[Count, ...]
-    sink: Sink
+    counts: tuple[macro_kernel.Count, ...]
+    sink: macro_kernel.Sink
     planes: PlaneRow | None = None
     step: int = 1
     is_line: bool = False
@@ -224,7 +215,9 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         """
         geometry = Geometry.of(node)
         output, spans_rows = geometry.output, self._spans_rows(geometry)
-        blocks = all_blocks(output, calls, self._counts(geometry, calls), spans_rows=spans_rows)
+        blocks = macro_kernel.all_blocks(
+            output, calls, self._counts(geometry, calls), spans_rows=spans_rows
+        )
         beside = borders_cost(output, self.writes)
         if not geometry.is_pointwise:
             beside += output.images * output.height * _gathered(geometry)
@@ -251,7 +244,7 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         geometry = Geometry.of(phase.node)
         height, is_line = geometry.output.height, geometry.is_pointwise and phase.is_whole
         counts = patch_counts(geometry, height if is_line else 0)
-        sink = Nhwc(y) if is_line else SpreadPixels(y, phase)
+        sink = macro_kernel.Nhwc(y) if is_line else SpreadPixels(y, phase)
         part = Part(phase.node, (0, height), counts, sink, step=phase.step, is_line=is_line)
         return self.loops(part, x, scratch)
 
@@ -268,9 +261,11 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
             of_group = replace(x, first=number * geometry.image.channels)
             source = WidenedPatch(of_group, geometry, patch, is_line=part.is_line)
             words = at(packed.words, number * -(-channels // QUAD), 0, 0)
-            product = Product(kernel, (words,), 0 if planes else number * channels)
-            tile = Tile(part.counts, (product,))
-            return pixel_loops(part.rows, geometry.output.width, source, tile, part.sink)
+            product = macro_kernel.Product(kernel, (words,), 0 if planes else number * channels)
+            tile = macro_kernel.Tile(part.counts, (product,))
+            return macro_kernel.pixel_loops(
+                part.rows, geometry.output.width, source, tile, part.sink
+            )
 
         return each("group", geometry.groups, group)
 
@@ -288,7 +283,7 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
     def _spans_rows(self, geometry: Geometry) -> bool:
         return geometry.is_pointwise and not self.is_planar
 
-    def _counts(self, geometry: Geometry, calls: Calls) -> tuple[Count, ...]:
+    def _counts(self, geometry: Geometry, calls: Calls) -> tuple[macro_kernel.Count, ...]:
         is_line = calls.alone and self._spans_rows(geometry)
         return patch_counts(geometry, calls.rows if is_line else 0)
 

@@ -8,13 +8,7 @@ from microtir.graph.ir import Node
 from microtir.operators.common import tflite_operands, tflite_schema, unlike_scales
 from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_windows import explicit_padding, written_padding
-from microtir.operators.pooling.definition import (
-    AveragePool2D,
-    L2Pool2D,
-    MaxPool2D,
-    Pool2D,
-    sliding_window,
-)
+from microtir.operators.pooling import definition as pooling
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +25,8 @@ class Pool2DOptions(tflite_schema.Options):
 
 def write_pool(node: Node) -> written.Written | None:
     """Write all pooling operators."""
-    op = node.attributes(Pool2D)
-    padding = written_padding(node.inputs[0], sliding_window(node))
+    op = node.attributes(pooling.Pool2D)
+    padding = written_padding(node.inputs[0], pooling.sliding_window(node))
     if padding is None:
         return None
     (down, right), (high, wide) = op.strides, op.window
@@ -40,7 +34,9 @@ def write_pool(node: Node) -> written.Written | None:
     return written.Written(node.inputs, Pool2DOptions(padding, right, down, wide, high, fused))
 
 
-def _pool(op: type[Pool2D], code: tflite_schema.BuiltinOperator) -> tflite_operands.TfliteReader:
+def _pool(
+    op: type[pooling.Pool2D], code: tflite_schema.BuiltinOperator
+) -> tflite_operands.TfliteReader:
     def read(operands: tflite_operands.Operands) -> tflite_operands.Converted:
         options = operands.table(Pool2DOptions)
         window = (options.filter_h, options.filter_w)
@@ -55,7 +51,7 @@ def _pool(op: type[Pool2D], code: tflite_schema.BuiltinOperator) -> tflite_opera
 
 
 READERS = (
-    _pool(AveragePool2D, tflite_schema.BuiltinOperator.AVERAGE_POOL_2D),
-    _pool(MaxPool2D, tflite_schema.BuiltinOperator.MAX_POOL_2D),
-    _pool(L2Pool2D, tflite_schema.BuiltinOperator.L2_POOL_2D),
+    _pool(pooling.AveragePool2D, tflite_schema.BuiltinOperator.AVERAGE_POOL_2D),
+    _pool(pooling.MaxPool2D, tflite_schema.BuiltinOperator.MAX_POOL_2D),
+    _pool(pooling.L2Pool2D, tflite_schema.BuiltinOperator.L2_POOL_2D),
 )

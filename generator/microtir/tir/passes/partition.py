@@ -6,19 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from microtir.tir import build, ir
+from microtir.tir import build, ir, visitor
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.analysis.inequalities import conjuncts, margin
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.passes.guards import is_total, limit, sole_guards, without
-from microtir.tir.visitor import (
-    Replacement,
-    Rewriter,
-    rewrite_function,
-    substitute,
-    variables_used,
-    walk,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +29,22 @@ class PartitionLoops:
     max_nodes: int = 400
 
     def __call__(self, func: ir.PrimFunc) -> ir.PrimFunc:
-        split = rewrite_function(func, _Splitter(self.max_nodes))
-        return rewrite_function(split, _Clipper())
+        split = visitor.rewrite_function(func, _Splitter(self.max_nodes))
+        return visitor.rewrite_function(split, _Clipper())
 
 
 def duplicate(s: ir.Stmt) -> ir.Stmt:
     """Copy a statement with new objects for all that it defines: a Var is defined once."""
-    fresh: dict[ir.Param, Replacement] = {}
-    for node in walk(s):
+    fresh: dict[ir.Param, visitor.Replacement] = {}
+    for node in visitor.walk(s):
         if isinstance(node, ir.For | ir.Let):
             fresh[node.var] = build.fresh(node.var)
         elif isinstance(node, ir.Allocate):
             fresh[node.buffer] = replace(node.buffer)
-    return substitute(s, fresh) if fresh else s
+    return visitor.substitute(s, fresh) if fresh else s
 
 
-class _Scoped(Rewriter):
+class _Scoped(visitor.Rewriter):
     """A rewriter that knows what holds where it is."""
 
     def __init__(self) -> None:
@@ -117,7 +109,7 @@ class _Splitter(_Scoped):
         return build.seq(self.stmt(first), self.stmt(second))
 
     def best_cut(self, s: ir.For) -> _Cut | None:
-        if sum(1 for _ in walk(s.body)) > self.max_nodes:
+        if sum(1 for _ in visitor.walk(s.body)) > self.max_nodes:
             return None
         # A loop that does nothing but one guard is clipped afterwards, without a second copy.
         clipped = [] if s.kind is ir.LoopKind.UNROLLED else sole_guards(s.body)
@@ -187,7 +179,7 @@ class _Clipper(_Scoped):
         remaining: list[ir.Expr] = []
         for guard in conjuncts(body.condition):
             bound = limit(self.facts, inner.var, guard)
-            if inner.var not in variables_used(guard) and is_total(self.facts, guard):
+            if inner.var not in visitor.variables_used(guard) and is_total(self.facts, guard):
                 outside.append(guard)
             elif bound is None:
                 remaining.append(guard)

@@ -13,16 +13,7 @@ from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.operators import record_of
 from microtir.operators.activations.definition import Elu, Gelu, LeakyRelu, Relu
-from microtir.operators.arithmetic.definition import (
-    Add,
-    BinaryArithmetic,
-    Maximum,
-    Minimum,
-    Mul,
-    Pow,
-    SquaredDifference,
-    Sub,
-)
+from microtir.operators.arithmetic import definition as arithmetic
 from microtir.operators.common.arrays import dequantized
 from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
@@ -43,16 +34,7 @@ from microtir.operators.movement.definition import (
 )
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.recurrent.definition import Lstm
-from microtir.operators.reduction.definition import (
-    ArgExtremum,
-    ArgMax,
-    ArgMin,
-    Mean,
-    ReduceMax,
-    ReduceMin,
-    Reduction,
-    Sum,
-)
+from microtir.operators.reduction import definition as reduction
 from microtir.operators.repetition.definition import Tile
 from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
 from microtir.operators.selection.definition import Select
@@ -66,13 +48,18 @@ from microtir.writers.onnx.recurrent import limits_cells, write_lstm
 WriteNode: TypeAlias = Callable[[QdqGraph, Node], None]
 
 _ARITHMETIC: Mapping[type[Operator], str] = MappingProxyType(
-    {Add: "Add", Sub: "Sub", Mul: "Mul", Div: "Div"}
+    {arithmetic.Add: "Add", arithmetic.Sub: "Sub", arithmetic.Mul: "Mul", Div: "Div"}
 )
 _REDUCTIONS: Mapping[type[Operator], str] = MappingProxyType(
-    {Mean: "ReduceMean", Sum: "ReduceSum", ReduceMax: "ReduceMax", ReduceMin: "ReduceMin"}
+    {
+        reduction.Mean: "ReduceMean",
+        reduction.Sum: "ReduceSum",
+        reduction.ReduceMax: "ReduceMax",
+        reduction.ReduceMin: "ReduceMin",
+    }
 )
 _NAMES: Mapping[type[Operator], str] = MappingProxyType(
-    {Maximum: "Max", Minimum: "Min", Elu: "Elu", Pow: "Pow"}
+    {arithmetic.Maximum: "Max", arithmetic.Minimum: "Min", Elu: "Elu", arithmetic.Pow: "Pow"}
 )
 """Operators of real numbers that ONNX has as they are, and readers have in several forms."""
 
@@ -150,7 +137,7 @@ def _extremum(graph: QdqGraph, node: Node) -> None:
     """Write ArgMax or ArgMin, whose places are of 64 bits in ONNX."""
     from onnx import helper
 
-    op, dtype = node.attributes(ArgExtremum), np.dtype(node.output.dtype.value)
+    op, dtype = node.attributes(reduction.ArgExtremum), np.dtype(node.output.dtype.value)
     inputs = [graph.real(node.inputs[0])]
     places = graph.node(type(op).__name__, inputs, axis=op.axis, keepdims=0)
     kind = helper.np_dtype_to_tensor_dtype(dtype)
@@ -193,7 +180,7 @@ def _dense(graph: QdqGraph, node: Node) -> None:
 
 
 def _arithmetic(graph: QdqGraph, node: Node) -> None:
-    op = node.attributes(BinaryArithmetic)
+    op = node.attributes(arithmetic.BinaryArithmetic)
     real = graph.node(_ARITHMETIC[type(op)], [graph.real(tensor) for tensor in node.inputs])
     graph.result(_clamped(graph, real, op.activation), node.output)
 
@@ -279,7 +266,7 @@ def _softmax(graph: QdqGraph, node: Node) -> None:
 
 
 def _reduction(graph: QdqGraph, node: Node) -> None:
-    op = node.attributes(Reduction)
+    op = node.attributes(reduction.Reduction)
     axes = graph.constant("axes", np.array(op.axes, np.int64))
     inputs = [graph.real(node.inputs[0]), axes]
     graph.result(graph.node(_REDUCTIONS[type(op)], inputs, keepdims=int(op.keep_dims)), node.output)
@@ -357,9 +344,9 @@ _WRITERS: Mapping[type[Operator], WriteNode] = MappingProxyType(
         **dict.fromkeys((Split, Unpack), _split),
         **dict.fromkeys(_REDUCTIONS, _reduction),
         **dict.fromkeys((ResizeNearestNeighbor, ResizeBilinear), _resize),
-        **dict.fromkeys((ArgMax, ArgMin), _extremum),
+        **dict.fromkeys((reduction.ArgMax, reduction.ArgMin), _extremum),
         **dict.fromkeys(_NAMES, _function),
-        SquaredDifference: _squared_difference,
+        arithmetic.SquaredDifference: _squared_difference,
         BatchMatmul: _product,
         Gather: _gather,
         CastTo: _cast,
@@ -400,7 +387,7 @@ def _says_more(node: Node) -> bool:
     match node.op:
         case Pad() | StridedSlice():
             return len(node.inputs) > 1
-        case Maximum() | Minimum():  # of what is stored, where scales differ
+        case arithmetic.Maximum() | arithmetic.Minimum():  # of what is stored, where scales differ
             return len({tensor.type.quantization for tensor in node.inputs}) > 1
         case Select() as op:
             return op.by_rows
