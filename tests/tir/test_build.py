@@ -95,8 +95,6 @@ FOLDED = {
     "undefined intrinsic is left": (
         build.call(Intrinsic.ROUNDING_DIVIDE_BY_POT, 3, 99), "rounding_divide_by_pot(3, 99)",
     ),
-    "sum": (build.sum_of([X, 1, 2]), "x + 3"),
-    "empty sum": (build.sum_of([]), "0"),
     "float literal is rounded": (build.float_const(0.1), "0.1"),
 }  # fmt: skip
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from microtir.conform.case import Case, draw_cases
 from microtir.conform.programs import defined_functions, program_files
-from microtir.conform.run import Verdict, build_programs, run_programs
-from microtir.conform.spec import Function, Spec, SpecError, built_in_specs, load_spec
+from microtir.conform.run import build_programs, run_programs
+from microtir.conform.spec import Function, SpecError, built_in_specs, load_spec
 
 __all__ = [
     "Case",
     "Function",
-    "Spec",
     "SpecError",
-    "Verdict",
     "build_programs",
     "built_in_specs",
     "defined_functions",

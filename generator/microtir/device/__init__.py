@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from microtir.device.emulate import RunResult
 from microtir.device.session import DeviceSession
 
 __all__ = [
     "DeviceSession",
-    "RunResult",
 ]

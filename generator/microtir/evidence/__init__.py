@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from microtir.evidence.folder import PARTS, evidence_of
-from microtir.evidence.part import Evidence, Part
+from microtir.evidence.part import Evidence
 
-__all__ = ["PARTS", "Evidence", "Part", "evidence_of"]
+__all__ = ["PARTS", "Evidence", "evidence_of"]

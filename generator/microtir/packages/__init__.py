@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from microtir.packages.formats import FormatTemplate, PackageFormat, all_formats
+from microtir.packages.formats import PackageFormat, all_formats
 from microtir.packages.generate import generate
 from microtir.packages.manifest import PackageManifest
 from microtir.packages.options import PackageOptions
 
 __all__ = [
-    "FormatTemplate",
     "PackageFormat",
     "PackageManifest",
     "PackageOptions",

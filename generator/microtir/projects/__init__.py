@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from microtir.projects.buildable import ProjectTypeChoice, default_type
+from microtir.projects.buildable import default_type
 from microtir.projects.generate import generate
 from microtir.projects.options import ProjectOptions, Samples
 from microtir.projects.project import Project, load_project
@@ -12,7 +12,6 @@ from microtir.projects.remote import node_results, run_nodes, run_samples
 __all__ = [
     "Project",
     "ProjectOptions",
-    "ProjectTypeChoice",
     "Readiness",
     "Samples",
     "default_type",

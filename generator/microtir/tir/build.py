@@ -90,7 +90,6 @@ __all__ = [
     "shift_left",
     "shift_right",
     "sub",
-    "sum_of",
     "truncdiv",
 ]  # fmt: skip
 
@@ -169,14 +168,6 @@ def neg(a: Operand) -> Expr:
     if isinstance(x, Unary) and x.op is UnaryOp.NEG:
         return x.a
     return Unary(UnaryOp.NEG, x)
-
-
-def sum_of(terms: Iterable[Operand]) -> Expr:
-    """Add expressions from left to right; INT32 zero if there is none."""
-    total: Operand = 0
-    for term in terms:
-        total = add(total, term)
-    return const(total) if isinstance(total, int) else add(total, 0)
 
 
 # --- divisions ----------------------------------------------------------------------------------

@@ -87,7 +87,6 @@ def _tree_thresholds(config: CompilationConfig) -> TreeThresholds:
 __all__ = [
     "GRAPH_PASSES",
     "BoundSums",
-    "CountTurns",
     "DropRedundantClamps",
     "FoldConstantChannels",
     "FoldConstants",
