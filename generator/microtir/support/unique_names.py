@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class UniqueNames:
-    """Gives each thing a name of its own, as near as possible to the one that it asks for."""
+    """Gives each thing a name of its own, as near as possible to the one that it asks for.
 
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
+    Names that are `taken` are nobody's any more.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
         self._last: dict[str, int] = {}
 
     def take(self, name: str) -> str:
@@ -21,6 +26,6 @@ class UniqueNames:
 
     def copied(self) -> UniqueNames:
         """Return names of which the same are taken."""
-        other = UniqueNames()
-        other._taken, other._last = set(self._taken), dict(self._last)
+        other = UniqueNames(self._taken)
+        other._last = dict(self._last)
         return other

@@ -94,12 +94,8 @@ class OlderQuantization:
     def __call__(self, graph: Graph) -> Graph:
         if not any(map(_is_older, graph.nodes)):
             return graph
-        names = UniqueNames()
-        for tensor in graph.tensors():
-            names.take(tensor.name)
-        labels = UniqueNames()
-        for node in graph.nodes:
-            labels.take(node.name)
+        names = UniqueNames(tensor.name for tensor in graph.tensors())
+        labels = UniqueNames(node.name for node in graph.nodes)
         rewriter = _Rewriter(names, labels, graph.nodes[0].source.file)
         nodes = [new for node in graph.nodes for new in rewriter.nodes_of(node)]
         return replace(graph, nodes=(*nodes, *rewriter.stored(graph.outputs)))

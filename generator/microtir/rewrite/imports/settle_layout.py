@@ -58,11 +58,8 @@ class _Layout:
         self._nodes: list[Node] = []
         self._done: dict[tuple[Tensor, axis_orders.Order], Tensor] = {}
         self._source = SourceLocation("", -1, "")  # of the node that is looked at
-        self._tensor_names, self._node_names = UniqueNames(), UniqueNames()
-        for tensor in (*graph.tensors(), *graph.outputs):
-            self._tensor_names.take(tensor.name)
-        for node in graph.nodes:
-            self._node_names.take(node.name)
+        self._tensor_names = UniqueNames(t.name for t in (*graph.tensors(), *graph.outputs))
+        self._node_names = UniqueNames(node.name for node in graph.nodes)
 
     def graph(self) -> Graph:
         for node in self._old.nodes:

@@ -25,9 +25,7 @@ class ExplicitPadding:
     """
 
     def __call__(self, graph: Graph) -> Graph:
-        names = UniqueNames()
-        for tensor in graph.tensors():
-            names.take(tensor.name)
+        names = UniqueNames(tensor.name for tensor in graph.tensors())
         nodes = [new for node in graph.nodes for new in _legal(node, names.take)]
         return replace(graph, nodes=tuple(nodes))
 
