@@ -175,7 +175,6 @@ class UnsupportedModelError(MicrotirError):
         self.export_value = export_value
 
     def for_command_line(self) -> MicrotirError:
-        """Return the same diagnostic with fixes that can be typed."""
         error = super().for_command_line()
         assert isinstance(error, UnsupportedModelError)
         error.problems = tuple(problem.for_command_line() for problem in self.problems)

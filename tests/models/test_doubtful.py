@@ -10,7 +10,7 @@ import pytest
 from microtir import frontend
 from microtir.graph.ir import Array, Node, Tensor
 from microtir.operators.common.arrays import dequantized
-from microtir.operators.recurrent.definition import Lstm, data_of, gates_of
+from microtir.operators.recurrent.definition import Lstm, gates_of
 from microtir.rewrite import reference
 from microtir.rewrite.reference.evaluate import evaluate, initial_states, value_of
 
@@ -47,7 +47,7 @@ def _real_lstm(node: Node, stored: Array) -> Array:
     data, gates = node.inputs[0].type, gates_of(node)
     weights = [_real(gate.weights) for gate in gates]
     recurrent = [_real(gate.recurrent) for gate in gates]
-    bias = [data_of(gate.bias) * data.quant.scale * gate.weights.type.quant.scale for gate in gates]
+    bias = [gate.bias.values * data.quant.scale * gate.weights.type.quant.scale for gate in gates]
     hidden = cell = np.zeros(node.inputs[1].shape[1])
     rows = []
     for x in dequantized(stored, data).astype(np.float64)[0]:
@@ -61,7 +61,7 @@ def _real_lstm(node: Node, stored: Array) -> Array:
 
 
 def _real(tensor: Tensor) -> Array:
-    return dequantized(data_of(tensor), tensor.type).astype(np.float64)
+    return dequantized(tensor.values, tensor.type).astype(np.float64)
 
 
 def _sigmoid(x: Array) -> Array:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import Field, fields
 from enum import IntEnum
-from functools import cache
 from types import MappingProxyType
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any, TypeVar, get_origin
 
 from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.frontend.flatbuffer import FlatbufferTable, ScalarType
 from microtir.frontend.tflite_file import FileOperator
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, types_of
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 
@@ -48,18 +47,12 @@ def read_options(operator: FileOperator, kind: type[OptionsT], where: str) -> Op
     if table is not None:
         _refuse_unknown(table, kind, where)
     asked: Any = kind
-    types = _types(asked)
+    types = types_of(asked)
     values = {
         field.name: _value(table, slot, field, types[field.name], where)
         for slot, field in enumerate(fields(kind), start=kind.first_slot)
     }
     return kind(**values)
-
-
-@cache
-def _types(kind: type[Options]) -> Mapping[str, Any]:
-    """Return the annotations of a class; resolving them takes longer than reading a table."""
-    return MappingProxyType(get_type_hints(kind))
 
 
 def _refuse_unknown(table: FlatbufferTable, kind: type[Options], where: str) -> None:

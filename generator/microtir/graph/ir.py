@@ -96,6 +96,10 @@ class TensorType:
         assert self.quantization is not None
         return self.quantization
 
+    @property
+    def is_per_channel(self) -> bool:
+        return self.quantization is not None and self.quantization.is_per_channel
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from microtir.graph.ir import Array
-from microtir.quantise.constants import stored_values
 from microtir.quantise.layerwise import WeightedLayer
 
 _LARGEST = float(2**31 - 1)  # bias
@@ -34,7 +33,7 @@ def with_corrected_bias(layer: WeightedLayer) -> WeightedLayer:
     after = [before[run] + tried for run in other]
     is_better = _squared(layer, other, after) < _squared(layer, other, [before[r] for r in other])
     steps = np.where(is_better, np.rint(_by_channel(errors) / scales), 0.0)
-    moved = stored_values(bias).astype(np.float64) + steps
+    moved = bias.values.astype(np.float64) + steps
     return layer.with_constants(None, np.clip(moved, -_LARGEST, _LARGEST))
 
 

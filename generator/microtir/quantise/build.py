@@ -153,7 +153,7 @@ class _Builder:
         if type_.dtype is not state.type.dtype:
             real = Tensor(state.name, state.type, state.initial)
             stored = constants.quantised_constant(real, type_.dtype, type_.quant)
-            initial = constants.stored_values(stored)
+            initial = stored.values
         return replace(state, before=before, after=self.output(state.after), initial=initial)
 
     def _input_type(self, tensor: Tensor) -> TensorType:
@@ -240,9 +240,7 @@ class _Builder:
         """Return a constant under a name of its own, or the same one that is there already."""
         others = self._constants.setdefault(tensor.name, [])
         for other in others:
-            if other.type == tensor.type and np.array_equal(
-                constants.stored_values(other), constants.stored_values(tensor)
-            ):
+            if other.type == tensor.type and np.array_equal(other.values, tensor.values):
                 return other
         if others:
             tensor = replace(tensor, name=_free(tensor.name, self._names))

@@ -15,14 +15,9 @@ _LARGEST_BIAS = 2.0**30  # stored in 32 bits, with room for the sums
 Doubles = npt.NDArray[np.float64]
 
 
-def stored_values(tensor: Tensor) -> Array:
-    """Return the values of a constant as they are stored."""
-    return tensor.values
-
-
 def real_values(tensor: Tensor) -> Doubles:
     """Return the values of a constant of floats."""
-    return np.asarray(stored_values(tensor), np.float64)
+    return np.asarray(tensor.values, np.float64)
 
 
 def quantised_constant(tensor: Tensor, dtype: DType, quant: Quantization | None) -> Tensor:

@@ -19,7 +19,7 @@ from microtir.graph.rewriting import constant, with_nodes
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
-from microtir.quantise.constants import Doubles, by_channel, real_values, stored_values
+from microtir.quantise.constants import Doubles, by_channel, real_values
 from microtir.quantise.layerwise import activation_of
 from microtir.quantise.options import QuantiseOptions, Width
 from microtir.quantise.ranges import affine
@@ -118,7 +118,7 @@ def _error(node: Node, values: Sequence[Doubles]) -> float:
     """Return the squared error that inputs in int8 make in the results of a layer."""
     quant = affine(min(x.min() for x in values), max(x.max() for x in values), DType.INT8)
     type_ = TensorType(node.inputs[0].shape, DType.INT8, quant)
-    constants = [stored_values(tensor) for tensor in node.inputs[1:]]
+    constants = [tensor.values for tensor in node.inputs[1:]]
     error = 0.0
     for x in values:
         expected = evaluate(node, [x, *constants])[0].astype(np.float64)

@@ -18,7 +18,6 @@ from microtir.operators import record_of
 from microtir.operators.common.attributes import Activation
 from microtir.operators.control.definition import EndRepeat, nodes_in_loops
 from microtir.quantise.build import Built, Plan
-from microtir.quantise.constants import stored_values
 from microtir.quantise.runs import real, stored
 from microtir.rewrite.reference import evaluate
 
@@ -44,7 +43,7 @@ class WeightedLayer:
 
     def sums(self) -> Runs:
         """Return what integers give for `expected`, but for the rounding of results."""
-        weights, bias = (real(stored_values(t), t.type) for t in self.stored.inputs[1:3])
+        weights, bias = (real(t.values, t.type) for t in self.stored.inputs[1:3])
         return [evaluate(linear(self.node), [x, weights, bias])[0] for x in self.inputs]
 
     def clamped(self, sums: Array) -> Array:
@@ -172,7 +171,7 @@ def _layer(
     node: Node, one: Node, features: Runs, recorded: Sequence[Mapping[str, Array]]
 ) -> WeightedLayer:
     inputs = [real(x, one.inputs[0].type) for x in features]
-    constants = [stored_values(tensor) for tensor in node.inputs[1:]]
+    constants = [tensor.values for tensor in node.inputs[1:]]
     expected = [
         evaluate(linear(node), [run[node.inputs[0].name], *constants])[0] for run in recorded
     ]

@@ -12,7 +12,6 @@ from microtir.graph.ir import Array, Node, Tensor
 from microtir.operators import record_of
 from microtir.operators.control.definition import Control
 from microtir.quantise.build import Built, Plan
-from microtir.quantise.constants import stored_values
 from microtir.quantise.ranges import clipped_share, error_of, excess_of, real_range
 from microtir.quantise.result import LayerFigures, TensorRange
 from microtir.quantise.runs import as_stored, real, values
@@ -95,7 +94,7 @@ def _channels(node: Node, stored: Node) -> tuple[tuple[int, ...], float]:
     axis = record_of(node.op).definition.quantization.weight_axis
     if axis is None or stored.inputs[1].data is None:
         return (), 1.0
-    integers, reals = (stored_values(n.inputs[1]) for n in (stored, node))
+    integers, reals = (n.inputs[1].values for n in (stored, node))
     others = tuple(n for n in range(integers.ndim) if n != axis)
     is_dead = ~integers.any(axis=others)
     largest = np.abs(reals).max(axis=others)[~is_dead]

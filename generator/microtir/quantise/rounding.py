@@ -16,7 +16,7 @@ from microtir.graph.ir import Array, Node
 from microtir.operators.common.arrays import taps
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
 from microtir.operators.dense.definition import FullyConnected
-from microtir.quantise.constants import Doubles, stored_values
+from microtir.quantise.constants import Doubles
 from microtir.quantise.layerwise import WeightedLayer
 
 _MOST_SWEEPS = 8
@@ -47,7 +47,7 @@ class AdaptiveRounding:
             node.op, Conv2D | DepthwiseConv2D | FullyConnected
         ):
             return layer
-        groups, channels, terms = _to_groups(stored_values(node.inputs[1]), node).shape
+        groups, channels, terms = _to_groups(node.inputs[1].values, node).shape
         rows = sum(min(e.size // e.shape[-1], _MOST_ROWS) for e in layer.expected)
         work = groups * terms**2 * (rows + _SLOPE_WORK * _MOST_SWEEPS * channels) / 1e9
         if terms > _MOST_TERMS or work > self.left:
@@ -89,7 +89,7 @@ class _Problem:
 def _problem(layer: WeightedLayer) -> _Problem:
     """Return the problem of a layer."""
     node, weights = layer.node, layer.stored.inputs[1]
-    reals, integers = (_to_groups(stored_values(t), node) for t in (node.inputs[1], weights))
+    reals, integers = (_to_groups(t.values, node) for t in (node.inputs[1], weights))
     groups, channels, terms = reals.shape
     scales = np.broadcast_to(np.array(weights.type.quant.scales), groups * channels)
     rows, sums = _rows_and_sums(layer, groups)

@@ -209,10 +209,8 @@ def floormod(a: Operand, b: Operand) -> Expr:
 def truncdiv(a: Operand, b: Operand) -> Expr:
     """Return the quotient rounded to zero, as C does."""
     x, y = operands(BinaryOp.TRUNCDIV, a, b)
-    folded = fold(BinaryOp.TRUNCDIV, x, y)
-    if folded is not None:
-        return folded
-    return x if int_value(y) == 1 else Binary(BinaryOp.TRUNCDIV, x, y)
+    unchanged = x if int_value(y) == 1 else None
+    return fold(BinaryOp.TRUNCDIV, x, y) or unchanged or Binary(BinaryOp.TRUNCDIV, x, y)
 
 
 def ceildiv(a: Operand, b: int) -> Expr:
@@ -257,10 +255,7 @@ def shift_right(a: Operand, b: Operand) -> Expr:
 
 def _shift(op: BinaryOp, a: Operand, b: Operand) -> Expr:
     x, y = operands(op, a, b)
-    folded = fold(op, x, y)
-    if folded is not None:
-        return folded
-    return x if int_value(y) == 0 else Binary(op, x, y)
+    return fold(op, x, y) or (x if int_value(y) == 0 else Binary(op, x, y))
 
 
 def bit_and(a: Operand, b: Operand) -> Expr:

@@ -103,12 +103,6 @@ _FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
 })  # fmt: skip
 _DOUBLING = Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL.value
 LONG_PRODUCT, UPPER_WORD = "long_product", "upper_word"
-_LONG_PRODUCTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        LONG_PRODUCT: ("shift_right_i32",),
-        UPPER_WORD: ("shift_right_i32",),
-    }
-)
 _MASKED_FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
     Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: (
         LONG_PRODUCT, "shift_right_i64", "sign_mask_i32",
@@ -262,8 +256,8 @@ def _table() -> dict[str, Helper]:
         for dtype in dtypes
     ]
     helpers += [
-        Helper(name, f"c/helpers/{name}.c.j2", "int32_t", needs)
-        for name, needs in _LONG_PRODUCTS.items()
+        Helper(name, f"c/helpers/{name}.c.j2", "int32_t", ("shift_right_i32",))
+        for name in (LONG_PRODUCT, UPPER_WORD)
     ]
     helpers += [
         Helper(intrinsic.value, f"c/helpers/{intrinsic.value}.c.j2", "int32_t", needs)

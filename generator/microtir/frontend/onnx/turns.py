@@ -15,6 +15,7 @@ from microtir.graph.ir import Array, Node, Tensor
 from microtir.operators import record_of
 from microtir.operators.definition import Trait
 from microtir.rewrite.reference import evaluate
+from microtir.rewrite.reference.evaluate import value_of
 
 MOST_FOLLOWED = 1 << 12
 """Most turns of a loop that is followed turn by turn."""
@@ -71,10 +72,10 @@ class TurnNodes:
             for turn, numbers in seen.items():
                 numbers.append(int(values[turn].reshape(())))
             after = _computed(nodes, values)
-            if number == most or (condition is not None and not _value(condition, after).all()):
+            if number == most or (condition is not None and not value_of(condition, after).all()):
                 numbers_of = {turn: tuple(numbers) for turn, numbers in seen.items()}
                 return Followed(number, is_open, MappingProxyType(numbers_of))
-            values = {turn: _value(self.carried[turn][1], after) for turn in values}
+            values = {turn: value_of(self.carried[turn][1], after) for turn in values}
         return None
 
     def _first_values(self) -> Values:
@@ -118,10 +119,6 @@ def _computed(nodes: Sequence[Node], values: Values) -> Values:
     """Return all values behind a turn."""
     known = dict(values)
     for node in nodes:
-        inputs = [_value(tensor, known) for tensor in node.inputs]
+        inputs = [value_of(tensor, known) for tensor in node.inputs]
         known.update(zip(node.outputs, evaluate(node, inputs), strict=True))
     return known
-
-
-def _value(tensor: Tensor, values: Values) -> Array:
-    return values[tensor] if tensor.data is None else tensor.data

@@ -201,11 +201,11 @@ def sides_of(node: Node) -> tuple[Gates, ...]:
 
     def side(number: int, factors: Sequence[QuantizedMultiplier]) -> Gates:
         gates = [tensors[n] for n in _ORDER]
-        matrices = [recurrent.data_of(t.recurrent if number else t.weights) for t in gates]
+        matrices = [(t.recurrent if number else t.weights).values for t in gates]
         zero_point = node.inputs[number].type.quant.zero_point
         starts = [-zero_point * matrix.astype(np.int64).sum(axis=1) for matrix in matrices]
         if not number:
-            biases = (recurrent.data_of(t.bias).astype(np.int64) for t in gates)
+            biases = (t.bias.values.astype(np.int64) for t in gates)
             starts = [start + bias for start, bias in zip(starts, biases, strict=True)]
         return Gates(
             _by_rows(matrices), _by_rows(starts), [factors[n] for n in _ORDER],

@@ -44,7 +44,7 @@ _STEP = 21  # instructions around the calls of an input
 
 def _features(node: Node) -> requantise.Ints | None:
     """Return the constants of the sums of features; None if they do not fit."""
-    wide_weights = recurrent.data_of(node.inputs[2]).astype(np.int64)
+    wide_weights = node.inputs[2].values.astype(np.int64)
     factor, memory = recurrent.svdf_params(node).feature, DType.INT16
     params = LinearParams(
         node.inputs[0].type.quant.zero_point, 0, (factor,), memory.min, memory.max
@@ -56,7 +56,7 @@ def _features(node: Node) -> requantise.Ints | None:
 def _time_weights(node: Node) -> npt.NDArray[np.int16]:
     """Return the weights of time of each unit, zeros behind them: (units, whole vectors)."""
     units = recurrent.svdf_extents(node).units
-    rows = recurrent.data_of(node.inputs[3]).astype(np.int16).reshape(units, -1)
+    rows = node.inputs[3].values.astype(np.int16).reshape(units, -1)
     padded: npt.NDArray[np.int16] = np.pad(rows, ((0, 0), (0, -rows.shape[1] % _LANES)))
     return padded
 
@@ -64,7 +64,7 @@ def _time_weights(node: Node) -> npt.NDArray[np.int16]:
 def _starts(node: Node) -> npt.NDArray[np.int32]:
     """Return the biases of units, zeros behind the last one."""
     units = recurrent.svdf_extents(node).units
-    bias = recurrent.data_of(node.inputs[4]) if len(node.inputs) > 4 else np.zeros(units)
+    bias = node.inputs[4].values if len(node.inputs) > 4 else np.zeros(units)
     return np.pad(bias.astype(np.int32), (0, -units % requantise.LANES))
 
 
@@ -74,7 +74,7 @@ def _constants(node: Node) -> tuple[ir.Buffer, ...] | None:
     factors = _features(node)
     if factors is None:
         return None
-    weights = arranged(recurrent.data_of(node.inputs[2]).astype(np.int8), lanes_of(DType.INT8))
+    weights = arranged(node.inputs[2].values.astype(np.int8), lanes_of(DType.INT8))
     return (
         packing.constant("weights", weights),
         packing.constant("constants", requantise.by_lanes(factors)),

@@ -202,7 +202,6 @@ class Convolution(WindowedBlocks[Form], PhaseKernel):
         return size
 
     def packed_bytes(self, node: Node) -> int:
-        """Return the bytes of the constants."""
         packed = _packed(node, self.form)
         return packing.bytes_of(packed.weights, packed.table)
 

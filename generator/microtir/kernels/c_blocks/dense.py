@@ -106,7 +106,6 @@ class Dense(Blocks[Form]):
         return 4 * (_TURN * products + per_pass * finish.instructions) + 120
 
     def packed_bytes(self, node: Node) -> int:
-        """Return the bytes of the constants."""
         finish, table = refusals.asked(_finish(node, self.form))
         outputs, inputs = node.inputs[1].shape
         words = 0 if table is None else table.shape[1]

@@ -131,7 +131,6 @@ class Depthwise(WindowedBlocks[Form]):
         return sum(4 * _row_cost(taps, n, finish) + 60 for n in (pixels, rest) if n)
 
     def packed_bytes(self, node: Node) -> int:
-        """Return the bytes of the constants."""
         _, table = refusals.asked(_finish(node, self.form))
         return node.inputs[1].type.bytes + (0 if table is None else table.nbytes)
 

@@ -70,7 +70,6 @@ class DensePixels(InPhases):
         return (line_of(node),)
 
     def window(self, _node: Node) -> RowWindow | None:
-        """Return None: all rows are computed in one call."""
         return None
 
     def instructions(self, node: Node, calls: Calls) -> int:

@@ -56,7 +56,6 @@ class Normalise(Kernel):
         return None if fits else Refusal.SIZES
 
     def window(self, _node: Node) -> None:
-        """Return None: all rows are computed in one call."""
         return
 
     def instructions(self, node: Node, _calls: Calls) -> int:
@@ -68,7 +67,6 @@ class Normalise(Kernel):
         return max(self._printed(*_extents(node)).bytes - _DIRECT, 1)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Return the layer function: one call."""
         rows, width, _ = extents = _extents(layer.node)
         x = layer.whole(0, (rows, width)).buffer
         y = layer.output_buffer((rows, width))

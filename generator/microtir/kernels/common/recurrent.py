@@ -224,7 +224,7 @@ def _products(node: Node, make: MakeProduct) -> list[BlockProduct]:
     """Return the products with inputs, and those with the hidden state."""
     gates, blocks = recurrent.gates_of(node), blocks_of(node)
     sides = [gate.weights for gate in gates], [gate.recurrent for gate in gates]
-    data = ([recurrent.data_of(tensor) for tensor in side] for side in sides)
+    data = ([tensor.values for tensor in side] for side in sides)
     return [make(blocks.matrix(matrices)) for matrices in data]
 
 

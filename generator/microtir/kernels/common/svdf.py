@@ -20,7 +20,7 @@ from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.recurrent import MakeProduct, accumulated
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.operators.common.weighted import WeightedArithmetic
-from microtir.operators.recurrent.definition import SvdfExtents, data_of, svdf_extents, svdf_params
+from microtir.operators.recurrent.definition import SvdfExtents, svdf_extents, svdf_params
 from microtir.operators.recurrent.formula import SvdfFinish, svdf_finish
 from microtir.schedule import KernelDescription
 from microtir.te.program import constants_of
@@ -106,7 +106,7 @@ def feature_weights(node: Node, padding: int) -> Array:
     """
     extents, blocks = svdf_extents(node), blocks_of(node)
     more = (0, blocks.rows * blocks.count - extents.filters), (0, -extents.width % padding)
-    padded: Array = np.pad(data_of(node.inputs[2]), more)
+    padded: Array = np.pad(node.inputs[2].values, more)
     return padded.reshape(blocks.count, blocks.rows, -1)
 
 

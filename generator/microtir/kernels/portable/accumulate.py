@@ -102,7 +102,6 @@ class RowSums(Kernel):
         return RowWindow()
 
     def accumulator_bytes(self, node: Node) -> int:
-        """Return the bytes of the accumulators."""
         columns, channels = _extents(node)
         return columns * channels * _accumulator_type(node).bytes
 

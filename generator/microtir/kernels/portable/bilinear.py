@@ -19,7 +19,7 @@ from microtir.kernels.common import packing
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.statements import each, let, load, loop, seq, store
-from microtir.operators.common.arithmetic import long
+from microtir.operators.common.arithmetic import long, wide
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.resize.definition import (
     BILINEAR_BITS,
@@ -90,8 +90,8 @@ class Bilinear(Kernel):
             )  # fmt: skip
             return _named(names, lambda top, bottom, low, high: _by_turns(
                 in_width * channels,
-                lambda i: store(weighed, (i,), (_int32(load(x, image, bottom, i)) * low + half)
-                                + _int32(load(x, image, top, i)) * high),
+                lambda i: store(weighed, (i,), (wide(load(x, image, bottom, i)) * low + half)
+                                + wide(load(x, image, top, i)) * high),
             ))  # fmt: skip
 
         def along(image: te.Expr, row: te.Expr, column: te.Expr) -> ir.Stmt:
@@ -103,7 +103,7 @@ class Bilinear(Kernel):
                 def of(channel: te.Expr) -> ir.Stmt:
                     here, there = (load(weighed, at + channel) for at in (left, right))
                     # Halves go away from zero: what is negative is rounded up less.
-                    number = long if is_long else _int32
+                    number = long if is_long else wide
                     total = number(here) * number(far) + number(there) * number(near)
                     return let("total", total, lambda t: store(
                         y, (image, row, column * channels + channel),
@@ -131,18 +131,14 @@ class Bilinear(Kernel):
 
 
 def _rest(weight: te.Expr, bits: int) -> te.Expr:
-    return (1 << bits) - _int32(weight)
-
-
-def _int32(value: te.Expr) -> te.Expr:
-    return te.cast(DType.INT32, value)
+    return (1 << bits) - wide(weight)
 
 
 def _named(values: tuple[tuple[str, te.Expr], ...], body: Callable[..., ir.Stmt]) -> ir.Stmt:
     if not values:
         return body()
     (name, value), *others = values
-    return let(name, _int32(value), lambda v: _named(tuple(others), lambda *at: body(v, *at)))
+    return let(name, wide(value), lambda v: _named(tuple(others), lambda *at: body(v, *at)))
 
 
 def _by_turns(count: int, body: Callable[[te.Expr], ir.Stmt]) -> ir.Stmt:

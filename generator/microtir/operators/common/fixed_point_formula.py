@@ -12,6 +12,11 @@ from microtir.operators.common.fixed_point import constant
 _MUL = te.saturating_rounding_doubling_high_mul
 
 
+def leading_zeros(value: te.Expr) -> te.Expr:
+    """Count the zero bits above the highest set bit of a value from 0 on."""
+    return te.count_leading_zeros(te.cast(DType.UINT32, value))
+
+
 def reciprocal(value: te.Expr, headroom: te.Expr) -> te.Expr:
     """Return 1 / (value normalised to [1, 2)) in Q0."""
     bits = te.cast(DType.UINT32, value) << te.cast(DType.UINT32, headroom)

@@ -172,6 +172,12 @@ class Operands:
             UnsupportedModelError: the input is not a constant.
             ModelFileError: it is not a short list of int32 or int64.
         """
+        tensor, data = self._known(index, what)
+        self._check_attribute(tensor, f"{what} (input {index} {names.brief(tensor.name)!r})")
+        return tuple(int(number) for number in data.reshape(-1).tolist())
+
+    def _known(self, index: int, what: str) -> tuple[Tensor, Array]:
+        """Return an input and its values, which microtir needs to know while it compiles."""
         tensor = self.input(index)
         if tensor.data is None:
             raise self.unsupported(
@@ -179,8 +185,7 @@ class Operands:
                 "a constant",
                 "convert the model with fixed input shapes, including a batch of 1",
             )
-        self._check_attribute(tensor, f"{what} (input {index} {names.brief(tensor.name)!r})")
-        return tuple(int(number) for number in tensor.data.reshape(-1).tolist())
+        return tensor, tensor.data
 
     def _check_attribute(self, tensor: Tensor, what: str) -> None:
         if tensor.dtype not in (DType.INT32, DType.INT64):
@@ -202,16 +207,10 @@ class Operands:
             UnsupportedModelError: the input is not a constant.
             ModelFileError: it is not one number.
         """
-        tensor = self.input(index)
-        if tensor.data is None:
-            raise self.unsupported(
-                f"the model computes {what} (input {index} {names.brief(tensor.name)!r})",
-                "a constant",
-                "convert the model with fixed input shapes, including a batch of 1",
-            )
+        tensor, data = self._known(index, what)
         if tensor.type.elements != 1:
             raise self.malformed(f"{what} has {tensor.type.elements} numbers", "1")
-        number: float = tensor.data.reshape(()).item()
+        number: float = data.reshape(()).item()
         return number
 
     def paddings(self, index: int, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar
+from functools import cache
+from types import MappingProxyType
+from typing import Any, ClassVar, get_type_hints
 
 
 class TfliteType(IntEnum):
@@ -294,3 +297,9 @@ class FusedOptions(Options):
     """Options of operators that have a fused activation alone."""
 
     activation: TfliteActivation = TfliteActivation.NONE
+
+
+@cache
+def types_of(kind: type[Options]) -> Mapping[str, Any]:
+    """Return the annotations of a class; resolving them takes longer than reading a table."""
+    return MappingProxyType(get_type_hints(kind))

@@ -19,5 +19,4 @@ class Custom(UserOperator):
 
     @property
     def label(self) -> str:
-        """Return what names the layer's function in C."""
         return self.function.definition.label

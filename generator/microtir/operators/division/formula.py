@@ -13,7 +13,7 @@ from microtir.operators.arithmetic.definition import whole_range
 from microtir.operators.common import attributes, types
 from microtir.operators.common.arithmetic import activate, centred, stored
 from microtir.operators.common.broadcast import elementwise
-from microtir.operators.common.fixed_point_formula import reciprocal
+from microtir.operators.common.fixed_point_formula import leading_zeros, reciprocal
 from microtir.operators.common.formula import FormulaContext
 from microtir.operators.division.definition import Div, div_params
 
@@ -86,8 +86,8 @@ def _quantised(node: Node, op: Div) -> Scalars:
         )
         x = te.bind("x", te.select(divisor < 0, -dividend, dividend))
         y = te.bind("y", te.maximum(te.abs(divisor), 1))
-        spare = te.bind("spare", _leading_zeros(y))
-        headroom = te.bind("headroom", _leading_zeros(te.select(x < 0, -1 - x, x)) - 1)
+        spare = te.bind("spare", leading_zeros(y))
+        headroom = te.bind("headroom", leading_zeros(te.select(x < 0, -1 - x, x)) - 1)
         quotient = _MUL(te.saturating_shift_left(x, headroom), reciprocal(y, spare))
         right = te.bind("right", headroom + (31 - spare) - params.multiplier.shift)
         # Shifted by more than 31 bits nothing is left.
@@ -103,10 +103,6 @@ def _quantised(node: Node, op: Div) -> Scalars:
 
 
 _MUL = te.saturating_rounding_doubling_high_mul
-
-
-def _leading_zeros(value: te.Expr) -> te.Expr:
-    return te.count_leading_zeros(te.cast(DType.UINT32, value))
 
 
 def floor_div(layer: FormulaContext) -> None:

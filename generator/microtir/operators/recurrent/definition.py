@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import Array, Node, SumRange, Tensor, TensorType
+from microtir.graph.ir import Node, SumRange, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common import attributes, linear, multiplier, quantization, sigmoid_table
 from microtir.operators.common.problem import Problem
@@ -170,11 +170,6 @@ def gates_of(node: Node) -> tuple[Gate, ...]:
     """Return the input, forget, cell and output gates of an LSTM."""
     parts = (node.inputs[n : n + GATES] for n in range(3, 3 + 3 * GATES, GATES))
     return tuple(Gate(*tensors) for tensors in zip(*parts, strict=True))
-
-
-def data_of(tensor: Tensor) -> Array:
-    """Return the values of a constant."""
-    return tensor.values
 
 
 class LstmExtents(NamedTuple):

@@ -26,6 +26,7 @@ from microtir.operators.common.fixed_point import (
     exp_on_negative_values,
     multiply_by_quantized_multiplier,
 )
+from microtir.operators.common.fixed_point_formula import leading_zeros
 from microtir.operators.common.formula import FormulaContext, InputRows
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.operators.softmax import definition
@@ -119,7 +120,7 @@ def _softmax_int8(layer: FormulaContext) -> None:
         total = te.sum(accumulator.term(summand(entry)), k)
         if accumulator.is_wide:
             total = te.cast(DType.UINT32, te.minimum(total, DType.UINT32.max))
-        headroom = te.bind("headroom", _leading_zeros(total))
+        headroom = te.bind("headroom", leading_zeros(total))
         scale = te.bind("scale", fixed_point_formula.reciprocal(total, headroom))
         power = looked_up(table, below(top, x.at(row, column, channel)))
         shift = te.bind("right", definition.SUM_INTEGER_BITS - headroom + output_bits)
@@ -147,12 +148,12 @@ def summand(entry: te.Expr) -> te.Expr:
 
 def scale_of_sum(total: te.Expr) -> te.Expr:
     """Return the inverse of the sum of a row's powers, normalised."""
-    return fixed_point_formula.reciprocal(total, te.bind("headroom", _leading_zeros(total)))
+    return fixed_point_formula.reciprocal(total, te.bind("headroom", leading_zeros(total)))
 
 
 def shift_of_sum(total: te.Expr, dtype: DType) -> te.Expr:
     """Return by how much quotients are shifted to the right."""
-    return (definition.SUM_INTEGER_BITS + 31 - dtype.bits) - _leading_zeros(total)
+    return (definition.SUM_INTEGER_BITS + 31 - dtype.bits) - leading_zeros(total)
 
 
 def quotient(power: te.Expr, scale: te.Expr, shift: te.Expr) -> te.Expr:
@@ -321,20 +322,16 @@ def _log_of_value_above_one(value: te.Expr) -> te.Expr:
     quarter = 1 << (exponent_shift - 2)
     root_half = constant(math.sqrt(0.5))
 
-    head = te.bind("headroom_a", _leading_zeros(value))
+    head = te.bind("headroom_a", leading_zeros(value))
     r_a = _SHIFT(_MUL(_SHIFT(value, head - 1), root_half), 1)
     power_a = _SHIFT(definition.SUM_INTEGER_BITS - head, exponent_shift) + quarter
-    head = te.bind("headroom_b", _leading_zeros(_MUL(value, root_half)) - 1)
+    head = te.bind("headroom_b", leading_zeros(_MUL(value, root_half)) - 1)
     r_b = _SHIFT(value, head)
     power_b = _SHIFT(definition.SUM_INTEGER_BITS - head, exponent_shift) - quarter
 
     log_r = _log_of_normalised(te.bind("r", te.minimum(r_a, r_b)), accumulator_bits)
     power = te.maximum(power_a, power_b)
     return _SHIFT(_MUL(power, constant(math.log(2.0))) + log_r, 1)
-
-
-def _leading_zeros(value: te.Expr) -> te.Expr:
-    return te.count_leading_zeros(te.cast(DType.UINT32, value))
 
 
 def _log_of_normalised(r: te.Expr, accumulator_bits: int) -> te.Expr:

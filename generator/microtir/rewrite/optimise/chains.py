@@ -144,13 +144,8 @@ def may_be_part(node: Node) -> bool:
         and fits(node)
         and all(t.is_constant or t.shape == result.shape for t in node.inputs)
         and not (isinstance(op, Select) and node.inputs[0].shape != result.shape)
-        and not any(map(_differs_by_channel, (*node.inputs, result)))
+        and not any(t.type.is_per_channel for t in (*node.inputs, result))
     )
-
-
-def _differs_by_channel(tensor: Tensor) -> bool:
-    quant = tensor.type.quantization
-    return quant is not None and quant.is_per_channel
 
 
 def _with_shape(tensor: Tensor, shape: Shape) -> Tensor:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from microtir.dtype import DType
-from microtir.graph.ir import Graph, Node, Tensor
+from microtir.graph.ir import Graph, Node
 from microtir.graph.rewriting import with_nodes
 from microtir.operators import UserOperator, record_of
 from microtir.operators.conversion.definition import Tabulated
@@ -104,20 +104,15 @@ def _is_of_one_element(node: Node) -> bool:
         and len(node.outputs) == 1
         and bool(shape)
         and all(t.type.elements == 1 if t.is_constant else t.shape == shape for t in node.inputs)
-        and not any(_differs_by_channel(t) for t in (*node.activations, node.outputs[0]))
+        and not any(t.type.is_per_channel for t in (*node.activations, node.outputs[0]))
     )
 
 
 def _is_look_up(node: Node) -> bool:
     """Return whether a GATHER looks each element up in a constant table."""
     table, places = node.inputs
-    is_vector = table.is_constant and len(table.shape) == 1 and not _differs_by_channel(table)
+    is_vector = table.is_constant and len(table.shape) == 1 and not table.type.is_per_channel
     return is_vector and not places.is_constant and places.shape == node.output.shape != ()
-
-
-def _differs_by_channel(tensor: Tensor) -> bool:
-    quant = tensor.type.quantization
-    return quant is not None and quant.is_per_channel
 
 
 def _has_table(node: Node) -> bool:

@@ -25,7 +25,6 @@ from microtir.operators.recurrent.definition import (
     GATES,
     Lstm,
     Svdf,
-    data_of,
     lstm_extents,
     svdf_extents,
 )
@@ -139,11 +138,11 @@ _CELL = 2  # the gate that is bent by a TANH
 
 def _joined(emit: _Emitter, what: str, parts: Sequence[Tensor]) -> Tensor:
     """Return constants one behind the other; integers have a scale for each row."""
-    data = np.concatenate([data_of(part) for part in parts])
+    data = np.concatenate([part.values for part in parts])
     joined = emit.constant(what, data)
     if data.dtype != np.int8:
         return joined
-    scales = tuple(part.type.quant.scale for part in parts for _ in range(len(data_of(part))))
+    scales = tuple(part.type.quant.scale for part in parts for _ in range(len(part.values)))
     quantised = Quantization(scales, (0,) * len(scales), 0)
     return Tensor(joined.name, TensorType(data.shape, DType.INT8, quantised), data)
 
@@ -167,7 +166,7 @@ def layers_of_svdf(node: Node) -> list[Node]:
             "kept", movement.Concatenation(2), older, newest_rows, shape=(batch, filters, length)
         )
     emit.add(movement.Reshape(), (newest_rows,), (after,))
-    factors = data_of(time).astype(np.float32)
+    factors = time.values.astype(np.float32)
     if time.dtype is DType.INT8:
         factors *= np.float32(time.type.quant.scale)
     product = emit.of("products", Mul(), newest_rows, emit.constant("time", factors[np.newaxis]))

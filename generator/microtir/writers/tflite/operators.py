@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from functools import cache
 from types import MappingProxyType
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_origin
 
 import flatbuffers
 import numpy as np
 
-from microtir.operators.common.tflite_schema import Options
+from microtir.operators.common.tflite_schema import Options, types_of
 from microtir.writers.tflite.flatbuffer import Entry, Wire, table, vector
 
 CUSTOM_CODE = 32
@@ -80,7 +79,7 @@ def write_operator(fb: flatbuffers.Builder, operator: WrittenOperator) -> int:
 def _write_options(fb: flatbuffers.Builder, options: Options) -> int:
     entries: list[Entry] = []
     kind: Any = type(options)
-    types = _types(kind)
+    types = types_of(kind)
     for slot, entry in enumerate(fields(options), start=options.first_slot):
         value = getattr(options, entry.name)
         wire = _wire(types[entry.name])
@@ -89,12 +88,6 @@ def _write_options(fb: flatbuffers.Builder, options: Options) -> int:
             value = _write_outside(fb, value) if value else 0
         entries.append((slot, wire, value))
     return table(fb, *entries)
-
-
-@cache
-def _types(kind: type[Options]) -> Mapping[str, Any]:
-    """Return the annotations of a class, resolved once."""
-    return MappingProxyType(get_type_hints(kind))
 
 
 def _write_outside(fb: flatbuffers.Builder, value: str | Sequence[int]) -> int:
