@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.config.external import External
 from microtir.config.target import Target
@@ -13,6 +12,7 @@ from microtir.external.interface import Library, Match, Pattern, Rule
 from microtir.external.meaning import evaluated
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.operator import Operator
+from microtir.graph.rewriting import Rewrite
 from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.custom import custom_record
@@ -32,7 +32,7 @@ class _Offload:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(Rewrite):
     """Replaces the layers that libraries compute by calls of them.
 
     Args:
@@ -47,7 +47,6 @@ class Partition:
     target: Target
     own_cost: Cost
     prefix: str
-    name: ClassVar[str] = "partition"
 
     def __call__(self, graph: Graph) -> Graph:
         if not self.libraries:

@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from microtir.graph.class_names import NamedByClass
 from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
 
 
@@ -30,6 +31,13 @@ class GraphPass(Protocol):
     name: ClassVar[str]
 
     def __call__(self, graph: Graph) -> Graph: ...
+
+
+class Rewrite(NamedByClass):
+    """Base of the package's own graph passes, which keep every bit where they say nothing else."""
+
+    __slots__ = ()
+    keeps = Keeps.BITS
 
 
 def keeps(graph_pass: GraphPass) -> Keeps:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.config import PassConfig
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
-from microtir.graph.rewriting import GraphPass, Keeps, constant, with_nodes
+from microtir.graph.rewriting import GraphPass, Keeps, Rewrite, constant, with_nodes
 from microtir.operators import record_of
 from microtir.operators.arithmetic.definition import Add, AddN, Mul
 from microtir.operators.division.definition import Div
@@ -31,7 +30,7 @@ from microtir.rewrite.optimise import (
 
 
 @dataclass(frozen=True, slots=True)
-class Elementary:
+class Elementary(Rewrite):
     """Writes squares, negatives and long sums as products and sums of two, which have integers.
 
     Integers of a negative mean its real number with the zero point 0 alone, and so do those of a
@@ -39,8 +38,7 @@ class Elementary:
     SQRT in integers, and a product takes fewer instructions than a quotient.
     """
 
-    name: ClassVar[str] = "elementary"
-    keeps: ClassVar[Keeps] = Keeps.SUMS
+    keeps = Keeps.SUMS
 
     def __call__(self, graph: Graph) -> Graph:
         roots = {node.output: node for node in graph.nodes if isinstance(node.op, Sqrt)}
@@ -82,10 +80,8 @@ def _by_root(node: Node, op: Div, root: Node) -> Iterator[Node]:
 
 
 @dataclass(frozen=True, slots=True)
-class WithBiases:
+class WithBiases(Rewrite):
     """Gives layers of constant weights a bias, so that there is one to correct."""
-
-    name: ClassVar[str] = "with_biases"
 
     def __call__(self, graph: Graph) -> Graph:
         return with_nodes(graph, [_with_bias(node) for node in graph.nodes])

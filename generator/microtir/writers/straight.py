@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.graph.rewriting import Keeps, constant, named_apart, with_nodes
+from microtir.graph.rewriting import Keeps, Rewrite, constant, named_apart, with_nodes
 from microtir.operators.control.definition import PutItem, has_control
 from microtir.operators.indexing.definition import Gather
 from microtir.operators.movement.definition import Concatenation, Reshape, StridedSlice
@@ -19,14 +18,13 @@ _MOST_JOINED = 10  # inputs that tflite-micro's CONCATENATION takes
 
 
 @dataclass(frozen=True, slots=True)
-class Straight:
+class Straight(Rewrite):
     """Puts the turns of loops one behind the other, and joins the items of their lists.
 
     Loops that a condition may end stay, and so do branches and very long loops.
     """
 
-    name: ClassVar[str] = "straight"
-    keeps: ClassVar[Keeps] = Keeps.BITS
+    keeps = Keeps.BITS
 
     def __call__(self, graph: Graph) -> Graph:
         if not has_control(graph.nodes):

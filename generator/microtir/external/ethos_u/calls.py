@@ -7,7 +7,6 @@ memory planning finds it a place in a pool for the time of the call.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.config import CompilationConfig
 from microtir.config.enums import Compatibility, EthosUInvoke, FastScratch
@@ -16,7 +15,7 @@ from microtir.errors import UsageError
 from microtir.external.emit import call_body
 from microtir.external.interface import device
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
-from microtir.graph.rewriting import Keeps
+from microtir.graph.rewriting import Keeps, Rewrite
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.custom import custom_record
 from microtir.operators.custom.definition import Custom
@@ -50,7 +49,7 @@ class _Driver:
 
 
 @dataclass(frozen=True, slots=True)
-class DriverCalls:
+class DriverCalls(Rewrite):
     """Calls the driver for each operator of an Ethos-U.
 
     Raises:
@@ -58,8 +57,7 @@ class DriverCalls:
     """
 
     config: CompilationConfig
-    name: ClassVar[str] = "driver_calls"
-    keeps: ClassVar[Keeps] = Keeps.NOTHING
+    keeps = Keeps.NOTHING
 
     def __call__(self, graph: Graph) -> Graph:
         if not any(isinstance(node.op, EthosU) for node in graph.nodes):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.config.input_ranges import InputRange
 from microtir.dtype import DType
 from microtir.errors import ConfigError, nearest
 from microtir.graph.ir import Graph
+from microtir.graph.rewriting import Rewrite
 
 
 @dataclass(frozen=True, slots=True)
-class DeclareRanges:
+class DeclareRanges(Rewrite):
     """Declares ranges of int8 inputs.
 
     Args:
@@ -24,7 +24,6 @@ class DeclareRanges:
     """
 
     ranges: Sequence[InputRange]
-    name: ClassVar[str] = "declare_ranges"
 
     def __call__(self, graph: Graph) -> Graph:
         inputs = {t.name: t for t in graph.arguments if t.dtype is DType.INT8}

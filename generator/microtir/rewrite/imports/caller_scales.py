@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Tensor
-from microtir.graph.rewriting import substitute
+from microtir.graph.rewriting import Rewrite, substitute
 from microtir.operators.conversion.definition import CastTo
 
 
 @dataclass(frozen=True, slots=True)
-class CallerScales:
+class CallerScales(Rewrite):
     """Gives integers of a caller the scale that their one reader says they have."""
-
-    name: ClassVar[str] = "caller_scales"
 
     def __call__(self, graph: Graph) -> Graph:
         typed: dict[Tensor, Tensor] = {}

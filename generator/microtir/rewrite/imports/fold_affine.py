@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.graph.rewriting import Keeps, constant
+from microtir.graph.rewriting import Keeps, Rewrite, constant
 from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
@@ -31,11 +30,10 @@ _CHANNEL_AXIS: Mapping[type[Operator], int] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class FoldAffine:
+class FoldAffine(Rewrite):
     """Folds what is multiplied and added behind a layer into its weights and bias."""
 
-    name: ClassVar[str] = "fold_affine"
-    keeps: ClassVar[Keeps] = Keeps.SUMS
+    keeps = Keeps.SUMS
 
     def __call__(self, graph: Graph) -> Graph:
         consumers = graph.consumers()

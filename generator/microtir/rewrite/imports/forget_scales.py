@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph
-from microtir.graph.rewriting import substitute, with_nodes
+from microtir.graph.rewriting import Rewrite, substitute, with_nodes
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetScales:
+class ForgetScales(Rewrite):
     """Lets float constants no longer remember what they were stored as."""
-
-    name: ClassVar[str] = "forget_scales"
 
     def __call__(self, graph: Graph) -> Graph:
         plain = {

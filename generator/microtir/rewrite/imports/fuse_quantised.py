@@ -11,13 +11,12 @@ int16: uint8 that stays between such operators is stored less 128, uint16 less 3
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, SourceLocation, Tensor
-from microtir.graph.rewriting import Keeps, live_nodes, substitute
+from microtir.graph.rewriting import Keeps, Rewrite, live_nodes, substitute
 from microtir.operators import record_of
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
@@ -45,11 +44,10 @@ _MOST_TABULATED = 32  # operators in a row that become one table
 
 
 @dataclass(frozen=True, slots=True)
-class FuseQuantised:
+class FuseQuantised(Rewrite):
     """Has integer layers where a float one stands between conversions."""
 
-    name: ClassVar[str] = "fuse_quantised"
-    keeps: ClassVar[Keeps] = Keeps.NUMBERS
+    keeps = Keeps.NUMBERS
 
     def __call__(self, graph: Graph) -> Graph:
         return _Fusion(graph).graph()

@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import ClassVar
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.names import short_name
 from microtir.graph.operator import Operator
-from microtir.graph.rewriting import Keeps
+from microtir.graph.rewriting import Keeps, Rewrite
 from microtir.operators import record_of
 from microtir.operators.activations.curve_table import curve_table
 from microtir.operators.activations.definition import (
@@ -85,11 +84,10 @@ EXACT: frozenset[type[Operator]] = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class OlderQuantization:
+class OlderQuantization(Rewrite):
     """Computes in int8 what the older quantisation has in uint8."""
 
-    name: ClassVar[str] = "older_quantization"
-    keeps: ClassVar[Keeps] = Keeps.NOTHING  # weights with a zero point have no meaning before
+    keeps = Keeps.NOTHING  # weights with a zero point have no meaning before
 
     def __call__(self, graph: Graph) -> Graph:
         if not any(map(_is_older, graph.nodes)):

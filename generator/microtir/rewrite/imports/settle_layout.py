@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
-from microtir.graph.rewriting import Keeps
+from microtir.graph.rewriting import Keeps, Rewrite
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape, Transpose
 from microtir.rewrite.imports import axis_orders
@@ -37,11 +36,10 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class SettleLayout:
+class SettleLayout(Rewrite):
     """Moves transposes to where they cancel, or cost least."""
 
-    name: ClassVar[str] = "settle_layout"
-    keeps: ClassVar[Keeps] = Keeps.SUMS
+    keeps = Keeps.SUMS
 
     def __call__(self, graph: Graph) -> Graph:
         return _Layout(graph).graph()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
+from microtir.graph.rewriting import Rewrite
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.control.definition import Control, EndRepeat, PutItem, Repeat, turns_of
 from microtir.operators.movement.definition import Reshape, StridedSlice
@@ -14,14 +14,12 @@ from microtir.operators.state.definition import Assign
 
 
 @dataclass(frozen=True, slots=True)
-class SettleLoops:
+class SettleLoops(Rewrite):
     """Leaves in loops what each turn computes anew, and hands on what is needed.
 
     Values that nothing needs do not go from turn to turn; what no turn changes is computed before
     the loop; values are given their new ones at the end of a turn.
     """
-
-    name: ClassVar[str] = "settle_loops"
 
     def __call__(self, graph: Graph) -> Graph:
         if not any(isinstance(node.op, Repeat) for node in graph.nodes):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
-from microtir.graph.rewriting import substitute
+from microtir.graph.rewriting import Rewrite, substitute
 from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.rewrite.imports.movements import has_one_scale, moves
 
@@ -17,13 +16,11 @@ _SIGNED = MappingProxyType({DType.UINT8: DType.INT8, DType.UINT16: DType.INT16})
 
 
 @dataclass(frozen=True, slots=True)
-class SignedIntegers:
+class SignedIntegers(Rewrite):
     """Has signed integers for unsigned ones that only conversions and moves see.
 
     What a caller gives or takes is converted where it enters or leaves.
     """
-
-    name: ClassVar[str] = "signed_integers"
 
     def __call__(self, graph: Graph) -> Graph:
         consumers = graph.consumers()

@@ -8,18 +8,16 @@ and both run row by row.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
+from microtir.graph.rewriting import Rewrite
 from microtir.operators.conversion.definition import Quantize
 from microtir.operators.movement.definition import Transpose
 
 
 @dataclass(frozen=True, slots=True)
-class TransposeInputsFirst:
+class TransposeInputsFirst(Rewrite):
     """Moves the axes of inputs before their elements are converted."""
-
-    name: ClassVar[str] = "transpose_inputs_first"
 
     def __call__(self, graph: Graph) -> Graph:
         producers = {node.output: node for node in graph.nodes if len(node.outputs) == 1}

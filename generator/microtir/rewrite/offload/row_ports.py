@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, SourceLocation, Tensor
 from microtir.graph.operator import Operator
-from microtir.graph.rewriting import substitute
+from microtir.graph.rewriting import Rewrite, substitute
 from microtir.operators.streaming.definition import ReadRows, WriteRows
 
 
 @dataclass(frozen=True, slots=True)
-class RowPorts:
+class RowPorts(Rewrite):
     """Puts an operator between each input, or output, and the rest of the graph.
 
     To planning it is an operator like any other: where its neighbours stream, the tensor between
@@ -21,7 +20,6 @@ class RowPorts:
 
     inputs: bool
     outputs: bool
-    name: ClassVar[str] = "row_ports"
 
     def __call__(self, graph: Graph) -> Graph:
         read = [t for t in graph.arguments if self.inputs]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.rewrite.facts.channel_ranges import channel_ranges
 from microtir.rewrite.facts.sums import sums_of
 
 
 @dataclass(frozen=True, slots=True)
-class BoundSums:
+class BoundSums(Rewrite):
     """Notes at every node which sums its kernels may meet, from what its inputs can hold.
 
     Runs last: a later rewrite of a node's constants or inputs would make the note wrong.
     """
-
-    name: ClassVar[str] = "bound_sums"
 
     def __call__(self, graph: Graph) -> Graph:
         ranges = channel_ranges(graph)

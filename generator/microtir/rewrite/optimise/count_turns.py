@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.control.definition import EndRepeat, Repeat
 
 
 @dataclass(frozen=True, slots=True)
-class CountTurns:
+class CountTurns(Rewrite):
     """Multiplies the turns of the loops around each node: as many as are proven, guards or not."""
-
-    name: ClassVar[str] = "count_turns"
 
     def __call__(self, graph: Graph) -> Graph:
         nodes: list[Node] = []

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.multiplier import activation_range
 from microtir.rewrite.facts.channel_ranges import ChannelRanges, channel_ranges, output_range
@@ -23,14 +22,12 @@ _LOOSER: Mapping[Activation, Activation] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class DropRedundantClamps:
+class DropRedundantClamps(Rewrite):
     """Gives int8 operators an activation with fewer clamps where their results stay within it.
 
     The bounds of `graph.analysis.channel_ranges` are compared with those of the same operator
     without the clamp: only where these lie inside it, too, is it dropped.
     """
-
-    name: ClassVar[str] = "drop_redundant_clamps"
 
     def __call__(self, graph: Graph) -> Graph:
         ranges = channel_ranges(graph)

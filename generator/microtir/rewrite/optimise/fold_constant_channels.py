@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
+from microtir.graph.rewriting import Rewrite
 from microtir.operators.common.fixed_point import wrap
 from microtir.operators.common.linear import bias_of
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
@@ -32,15 +33,13 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class FoldConstantChannels:
+class FoldConstantChannels(Rewrite):
     """Drops channels proven constant for all inputs, on the side of their producer, too.
 
     A constant channel folds into a convolution's bias if it holds the value of the padding, or if
     no window leaves the image; into a fully connected layer's bias always.  A channel without
     weights folds whatever it holds.  A tensor keeps one channel at least.
     """
-
-    name: ClassVar[str] = "fold_constant_channels"
 
     def __call__(self, graph: Graph) -> Graph:
         ranges = channel_ranges(graph)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.graph.rewriting import substitute, with_nodes
+from microtir.graph.rewriting import Rewrite, substitute, with_nodes
 from microtir.operators import record_of
 from microtir.operators.conversion.definition import Dequantize
 from microtir.operators.definition import Trait
@@ -17,15 +16,13 @@ from microtir.rewrite.reference import evaluate, known_inputs
 
 
 @dataclass(frozen=True, slots=True)
-class FoldConstants:
+class FoldConstants(Rewrite):
     """Replaces what is known at compile time by constants.
 
     Dequantised weights stay int8: a float operator that reads them gets the int8 constant itself
     and dequantises on the fly, at a quarter of the flash. A graph output stays the result of a
     node, which copies what is known.
     """
-
-    name: ClassVar[str] = "fold_constants"
 
     def __call__(self, graph: Graph) -> Graph:
         folded: dict[Tensor, Tensor] = {}

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.movement.definition import Pad
 
 
 @dataclass(frozen=True, slots=True)
-class FoldPad:
+class FoldPad(Rewrite):
     """Lets convolutions read the image before a PAD that adds the real value 0.
 
     Exact because the padding of a convolution counts as 0, too. The PAD itself stays for other
     readers; RemoveDeadNodes drops it if there are none. Pooling is left alone: its padding does
     not count at all.
     """
-
-    name: ClassVar[str] = "fold_pad"
 
     def __call__(self, graph: Graph) -> Graph:
         producers = graph.producers()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from microtir.graph.ir import Graph, Node, TensorType
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.activations.definition import Relu, relu_params
 from microtir.operators.arithmetic.definition import BinaryArithmetic
 from microtir.operators.common.attributes import Activation
@@ -23,14 +23,12 @@ Carrier: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class FuseActivation:
+class FuseActivation(Rewrite):
     """Fuses RELU operators into producers that nobody else reads.
 
     Exact for float, where clamping and rounding commute. For int8 only if the RELU does not
     rescale and clamps to the very values that the fused activation clamps to.
     """
-
-    name: ClassVar[str] = "fuse_activation"
 
     def __call__(self, graph: Graph) -> Graph:
         consumers = graph.consumers()

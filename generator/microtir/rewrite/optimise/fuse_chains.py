@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.graph.structure import Structure, structure_of
 from microtir.operators.common.types import QUANTISED
 from microtir.rewrite.facts.regions import Neighbours
@@ -18,7 +17,7 @@ _MOST_RESCALED = 3  # those among them that read their factors in each turn
 
 
 @dataclass(frozen=True, slots=True)
-class FuseChains:
+class FuseChains(Rewrite):
     """Computes elementwise operators in one loop, where that takes less than a loop each.
 
     What is between them takes no memory then.  They follow each other in the graph, so that what
@@ -31,7 +30,6 @@ class FuseChains:
             whatever order the others run.
     """
 
-    name: ClassVar[str] = "fuse_chains"
     cost_of: Callable[[Node], int]
     is_wanted: bool = True
     counts_memory: bool = False

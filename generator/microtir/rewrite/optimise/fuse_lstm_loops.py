@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.graph.rewriting import Keeps, named_apart, with_nodes
+from microtir.graph.rewriting import Keeps, Rewrite, named_apart, with_nodes
 from microtir.operators.activations.definition import Logistic, Tanh
 from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.control.definition import PutItem
@@ -24,7 +23,7 @@ from microtir.rewrite.optimise.loops import Carried, Loop, loops_of
 
 
 @dataclass(frozen=True, slots=True)
-class FuseLstmLoops:
+class FuseLstmLoops(Rewrite):
     """Replaces a loop by an LSTM if that is what its turns compute, in float32.
 
     A turn takes the next step of a sequence; adds up products of it and of the hidden state with
@@ -33,8 +32,7 @@ class FuseLstmLoops:
     or the list of hidden states.  Sums come in another order then, and so are other floats.
     """
 
-    name: ClassVar[str] = "fuse_lstm_loops"
-    keeps: ClassVar[Keeps] = Keeps.SUMS
+    keeps = Keeps.SUMS
 
     def __call__(self, graph: Graph) -> Graph:
         # From the last one on: the numbers of those before stay.

@@ -14,13 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.common import fixed_point
 from microtir.operators.common.linear import LinearParams, bias_of, params_of
 from microtir.operators.convolution import definition as convolution
@@ -31,14 +30,12 @@ _LARGEST_WEIGHT = 127
 
 
 @dataclass(frozen=True, slots=True)
-class GatherConstantChannels:
+class GatherConstantChannels(Rewrite):
     """Joins constant channels that a convolution meets under padding of another value.
 
     Needs a convolution as producer, which is told to make the values, and no other reader. The
     channels that are left over have no weights any more; another pass removes them.
     """
-
-    name: ClassVar[str] = "gather_constant_channels"
 
     def __call__(self, graph: Graph) -> Graph:
         ranges, consumers, producers = channel_ranges(graph), graph.consumers(), graph.producers()

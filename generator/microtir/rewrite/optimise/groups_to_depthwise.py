@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.common.linear import has_long_sums
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
 
 
 @dataclass(frozen=True, slots=True)
-class GroupsToDepthwise:
+class GroupsToDepthwise(Rewrite):
     """Writes a convolution whose groups have one input channel as a depthwise one.
 
     That is what it is, with the axes of the weights in another order; there are fast kernels for
     it.  A bias of int32 beside data of int16 keeps it as it is: no depthwise convolution has that.
     """
-
-    name: ClassVar[str] = "groups_to_depthwise"
 
     def __call__(self, graph: Graph) -> Graph:
         turned: dict[Tensor, Tensor] = {}  # layers may share weights

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 
 
 @dataclass(frozen=True, slots=True)
-class MatmulToDense:
+class MatmulToDense(Rewrite):
     """Writes a product of rows with one constant matrix as a fully connected layer.
 
     The matrix is float32, or int8 with the zero point 0: what weights are.
     """
-
-    name: ClassVar[str] = "matmul_to_dense"
 
     def __call__(self, graph: Graph) -> Graph:
         transposed: dict[Tensor, Tensor] = {}  # layers may share weights

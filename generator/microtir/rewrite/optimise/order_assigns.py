@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.control.definition import PutItem
 from microtir.operators.state.definition import Assign
 from microtir.rewrite.facts.memories import Memories
@@ -16,14 +15,12 @@ _WRITES = Assign | PutItem
 
 
 @dataclass(frozen=True, slots=True)
-class OrderAssigns:
+class OrderAssigns(Rewrite):
     """Sorts the Assigns at the end of a turn, of a branch or of the graph.
 
     They mean all of them at once: where one copies what another overwrites, it goes first, and
     where two exchange their values, one is kept beside.
     """
-
-    name: ClassVar[str] = "order_assigns"
 
     def __call__(self, graph: Graph) -> Graph:
         memories = Memories(graph)

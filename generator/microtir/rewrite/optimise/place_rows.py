@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.state.definition import Assign, JoinRows
 from microtir.rewrite.facts.states import has_own_memory
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceRows:
+class PlaceRows(Rewrite):
     """Makes every input of a JoinRows one that is computed right there, or a copy.
 
     The caller's memory, constants, views of other memory and what is joined elsewhere, too, are
     copied; what else computes rows writes them where they are joined.
     """
-
-    name: ClassVar[str] = "place_rows"
 
     def __call__(self, graph: Graph) -> Graph:
         nodes: list[Node] = []

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.graph.ir import Graph, Node, State, Tensor
-from microtir.graph.rewriting import substitute
+from microtir.graph.rewriting import Rewrite, substitute
 from microtir.operators.control.definition import has_control
 from microtir.operators.movement.definition import Concatenation, StridedSlice
 from microtir.operators.state.definition import Assign, JoinRows, KeepRows
 
 
 @dataclass(frozen=True, slots=True)
-class PushRows:
+class PushRows(Rewrite):
     """Moves the rows of a ring that stay within its memory, and appends the new ones there.
 
     Models keep a ring as the rows before the new ones: they append these to compute with, and drop
     the oldest rows of that, or the other way round.  Here the state is all rows that are computed
     with, so that these are read where they lie, and no copy of them is made.
     """
-
-    name: ClassVar[str] = "push_rows"
 
     def __call__(self, graph: Graph) -> Graph:
         for state in () if has_control(graph.nodes) else graph.states:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, State, Tensor
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveDeadNodes:
+class RemoveDeadNodes(Rewrite):
     """Keeps the nodes from which a result can be reached, in this run or by a state in a later one.
 
     All arguments of the graph stay.
     """
-
-    name: ClassVar[str] = "remove_dead_nodes"
 
     def __call__(self, graph: Graph) -> Graph:
         states: tuple[State, ...] = ()

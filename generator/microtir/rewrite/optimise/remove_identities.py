@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.rewriting import substitute, with_nodes
+from microtir.graph.rewriting import Rewrite, substitute, with_nodes
 from microtir.operators.conversion.definition import CastTo, Quantize
 from microtir.operators.movement import definition as movement
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveIdentities:
+class RemoveIdentities(Rewrite):
     """Drops nodes whose output is their input: same type, same elements.
 
     Transposes that only move axes of one element, and slices and pads that keep everything,
     become reshapes, which are views. A node stays if it connects a graph input or a constant to
     a graph output: every output is computed by a node.
     """
-
-    name: ClassVar[str] = "remove_identities"
 
     def __call__(self, graph: Graph) -> Graph:
         nodes = [_as_reshape(node) for node in graph.nodes]

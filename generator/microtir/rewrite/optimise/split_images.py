@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.rewriting import substitute
+from microtir.graph.rewriting import Rewrite, substitute
 from microtir.operators import record_of
 from microtir.operators.common.images import by_element
 from microtir.operators.definition import Trait
@@ -15,7 +14,7 @@ from microtir.rewrite.facts.rules import inferred_shapes
 
 
 @dataclass(frozen=True, slots=True)
-class SplitImages:
+class SplitImages(Rewrite):
     """Lets a graph whose operators keep images apart compute one image at a time.
 
     Activations take the memory of one image, and kernels and streams for one image do the work. A
@@ -26,7 +25,6 @@ class SplitImages:
             the outermost axis of several elements, and a graph without windows has them, too.
     """
 
-    name: ClassVar[str] = "split_images"
     counted: bool = False
 
     def __call__(self, graph: Graph) -> Graph:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators import UserOperator, record_of
 from microtir.operators.conversion.definition import Tabulated
 from microtir.operators.definition import Trait
@@ -23,14 +22,13 @@ _MOST = 64  # operators of a region: keeps the pass linear in those of the graph
 
 
 @dataclass(frozen=True, slots=True)
-class Tabulate:
+class Tabulate(Rewrite):
     """Looks up what several elementwise operators, or one with a constant, make of an element.
 
     Args:
         byte_price: instructions that a byte of flash is worth; None: more than all of a model.
     """
 
-    name: ClassVar[str] = "tabulate"
     byte_price: int | None = 0
 
     def __call__(self, graph: Graph) -> Graph:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.transposed_convolution.definition import TransposeConv
 
 
 @dataclass(frozen=True, slots=True)
-class TransposedToConvolution:
+class TransposedToConvolution(Rewrite):
     """Writes a transposed convolution of stride 1 as a convolution with its weights turned over.
 
     Each output element sees as many pixels as there are taps, the last tap the first of them.
     There are fast kernels for that, and it runs row by row.
     """
-
-    name: ClassVar[str] = "transposed_to_convolution"
 
     def __call__(self, graph: Graph) -> Graph:
         flipped: dict[Tensor, Tensor] = {}  # layers may share constants

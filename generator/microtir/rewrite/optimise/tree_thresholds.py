@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.bits.definition import OrderedBits
 from microtir.operators.conversion.definition import CastTo
 from microtir.operators.trees import definition as trees
@@ -20,7 +19,7 @@ _BITS, _BITS_CODE = 9, 60
 
 
 @dataclass(frozen=True, slots=True)
-class TreeThresholds:
+class TreeThresholds(Rewrite):
     """Gives decision trees thresholds that are integers, where features are or can be.
 
     Features that a model makes floats of are taken as they were before.  Others become integers
@@ -32,7 +31,6 @@ class TreeThresholds:
         saved_bytes: code that a condition on integers saves.
     """
 
-    name: ClassVar[str] = "tree_thresholds"
     saved: int = 0
     saved_bytes: int = 0
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.rewriting import named_apart, substitute, with_nodes
+from microtir.graph.rewriting import Rewrite, named_apart, substitute, with_nodes
 from microtir.operators.control.definition import PutItem
 from microtir.operators.movement.definition import Reshape
 from microtir.rewrite.optimise.fold_constants import FoldConstants
@@ -17,14 +16,12 @@ _MOST_NODES = 1 << 13  # of one loop; longer tables than that are of no use
 
 
 @dataclass(frozen=True, slots=True)
-class UnrollTurns:
+class UnrollTurns(Rewrite):
     """Puts the nodes of all turns one behind the other.
 
     Counters become constants, and so do the places of items in lists, which stay one memory.  Loops
     that a condition may end stay, and so do those of very many nodes.
     """
-
-    name: ClassVar[str] = "unroll_turns"
 
     def __call__(self, graph: Graph) -> Graph:
         while True:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, State, Tensor
-from microtir.graph.rewriting import substitute, with_nodes
+from microtir.graph.rewriting import Rewrite, substitute, with_nodes
 from microtir.operators import record_of
 from microtir.operators.control.definition import has_control
 from microtir.operators.definition import Trait
@@ -17,15 +16,13 @@ from microtir.rewrite.facts.states import in_order, uses_of
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateInPlace:
+class UpdateInPlace(Rewrite):
     """Drops copies into states where who computes a new value can write it there.
 
     He can if all that read the old value can run before; he may read it himself if his operator
     is one that works in place.  Afterwards nodes are in an order in which old values are read
     before they are overwritten.  Graphs with loops or branches keep theirs.
     """
-
-    name: ClassVar[str] = "update_in_place"
 
     def __call__(self, graph: Graph) -> Graph:
         if not graph.states or has_control(graph.nodes):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.control.definition import has_control
 from microtir.operators.movement import definition as movement
 from microtir.operators.state.definition import JoinRows, TakeRows
@@ -16,15 +15,13 @@ from microtir.rewrite.facts.states import has_own_memory
 
 
 @dataclass(frozen=True, slots=True)
-class ViewParts:
+class ViewParts(Rewrite):
     """Makes views of what is cut from a tensor or joined along its outermost axis.
 
     Axes of one element may come before that axis: then the parts are runs of memory.  What a
     caller gets or gives is left alone, since it is in a memory of its own, and so are loops, whose
     values take each other's places.  What cannot lie where it is joined is copied by PlaceRows.
     """
-
-    name: ClassVar[str] = "view_parts"
 
     def __call__(self, graph: Graph) -> Graph:
         if has_control(graph.nodes):

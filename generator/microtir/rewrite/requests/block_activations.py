@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.config.enums import BlockActivations
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.block_dense.definition import BlockDense
 
 
 @dataclass(frozen=True, slots=True)
-class ChooseActivations:
+class ChooseActivations(Rewrite):
     """Rounds the rows that such layers read to int8, or leaves them as they are.
 
     Args:
@@ -24,7 +23,6 @@ class ChooseActivations:
     """
 
     activations: BlockActivations
-    name: ClassVar[str] = "choose_activations"
 
     def __call__(self, graph: Graph) -> Graph:
         if self.activations is BlockActivations.MODEL:

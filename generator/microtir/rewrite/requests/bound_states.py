@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.config.states import StatePair
 from microtir.errors import ConfigError, nearest
 from microtir.graph.ir import Array, Graph, Node, SourceLocation, State, Tensor, TensorType
-from microtir.graph.rewriting import Keeps
+from microtir.graph.rewriting import Keeps, Rewrite
 from microtir.operators.state.definition import Assign
 
 _WHERE = "states"
 
 
 @dataclass(frozen=True, slots=True)
-class BindStates:
+class BindStates(Rewrite):
     """Keeps inputs from run to run: at first zeros, then what outputs were.
 
     Args:
@@ -33,8 +32,7 @@ class BindStates:
     """
 
     pairs: Sequence[StatePair]
-    name: ClassVar[str] = "bind_states"
-    keeps: ClassVar[Keeps] = Keeps.NOTHING
+    keeps = Keeps.NOTHING
 
     def __call__(self, graph: Graph) -> Graph:
         if not self.pairs:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.errors import ConfigError, nearest
 from microtir.graph.ir import Graph
+from microtir.graph.rewriting import Rewrite
 
 
 @dataclass(frozen=True, slots=True)
-class AddOutputs:
+class AddOutputs(Rewrite):
     """Adds outputs behind the graph's own; what computes them is as it was.
 
     Args:
@@ -22,7 +22,6 @@ class AddOutputs:
     """
 
     names: Sequence[str]
-    name: ClassVar[str] = "add_outputs"
 
     def __call__(self, graph: Graph) -> Graph:
         computed = [t for node in graph.nodes for t in node.outputs if t not in graph.outputs]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from microtir.dtype import DType
 from microtir.errors import Fix, UnsupportedModelError
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
 from microtir.graph.names import brief
-from microtir.graph.rewriting import Keeps, named_apart, with_nodes
+from microtir.graph.rewriting import Keeps, Rewrite, named_apart, with_nodes
 from microtir.operators import record_of
 from microtir.operators.activations.curve_table import curve_table
 from microtir.operators.activations.definition import LeakyRelu, Logistic, Prelu, Relu, Tanh
@@ -39,7 +38,7 @@ from microtir.rewrite.requests.unlike_scales import name_in_model
 
 
 @dataclass(frozen=True, slots=True)
-class ChooseNumerics:
+class ChooseNumerics(Rewrite):
     """Has layers as a reference computes them.
 
     With `tflm`, which has no hybrid layers, they are float layers whose weights are widened.  With
@@ -57,8 +56,7 @@ class ChooseNumerics:
     """
 
     numerics: Numerics
-    name: ClassVar[str] = "choose_numerics"
-    keeps: ClassVar[Keeps] = Keeps.NOTHING
+    keeps = Keeps.NOTHING
 
     def __call__(self, graph: Graph) -> Graph:
         if self.numerics is Numerics.MODEL:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.config.renames import Rename
 from microtir.errors import ConfigError, nearest
 from microtir.graph.ir import Graph, Tensor
 from microtir.graph.port_names import rename_ports
-from microtir.graph.rewriting import Keeps
+from microtir.graph.rewriting import Keeps, Rewrite
 
 
 @dataclass(frozen=True, slots=True)
-class RenamePorts:
+class RenamePorts(Rewrite):
     """Gives inputs and outputs the names that an application should see.
 
     Args:
@@ -30,8 +29,7 @@ class RenamePorts:
     inputs: Sequence[Rename]
     outputs: Sequence[Rename]
     by_tensors: bool = False
-    name: ClassVar[str] = "rename_ports"
-    keeps: ClassVar[Keeps] = Keeps.NOTHING
+    keeps = Keeps.NOTHING
 
     def __call__(self, graph: Graph) -> Graph:
         if self.by_tensors:

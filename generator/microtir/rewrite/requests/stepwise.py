@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph, Node, State, Tensor
-from microtir.graph.rewriting import Keeps
+from microtir.graph.rewriting import Keeps, Rewrite
 from microtir.operators import record_of
 from microtir.operators.control.definition import PutItem
 from microtir.operators.definition import Trait
@@ -30,15 +29,14 @@ _BY_LAST_AXIS = (Softmax, LogSoftmax)
 
 
 @dataclass(frozen=True, slots=True)
-class OneStep:
+class OneStep(Rewrite):
     """Makes the model of one step of a model of a sequence.
 
     Raises:
         ConfigError: it has none, or a layer needs other steps than those that were.
     """
 
-    name: ClassVar[str] = "one_step"
-    keeps: ClassVar[Keeps] = Keeps.NOTHING
+    keeps = Keeps.NOTHING
 
     def __call__(self, graph: Graph) -> Graph:
         if graph.images != 1:

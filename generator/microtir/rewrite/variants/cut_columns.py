@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, SourceLocation, Tensor
 from microtir.graph.operator import Operator
-from microtir.graph.rewriting import named_apart
+from microtir.graph.rewriting import Rewrite, named_apart
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.movement.definition import StridedSlice
 from microtir.operators.pooling.definition import Pool2D
@@ -18,7 +17,7 @@ from microtir.rewrite.facts.macs import macs
 
 
 @dataclass(frozen=True, slots=True)
-class CutColumns:
+class CutColumns(Rewrite):
     """Computes operators band by band, with columns at the edges of bands computed in both.
 
     What lies between the operators of a band is as wide as the band, so that rings take a part of
@@ -27,7 +26,6 @@ class CutColumns:
     """
 
     cuts: tuple[Cut, ...] = ()
-    name: ClassVar[str] = "cut_columns"
 
     def __call__(self, graph: Graph) -> Graph:
         nodes: list[Node] = []

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.graph.ir import Graph
-from microtir.graph.rewriting import with_nodes
+from microtir.graph.rewriting import Rewrite, with_nodes
 
 
 @dataclass(frozen=True, slots=True)
-class Reorder:
+class Reorder(Rewrite):
     """Runs operators in another order, where less lives at once or more of them can stream.
 
     Args:
@@ -18,7 +17,6 @@ class Reorder:
     """
 
     order: tuple[int, ...] | None = None
-    name: ClassVar[str] = "reorder"
 
     def __call__(self, graph: Graph) -> Graph:
         return with_nodes(graph, (graph.nodes[n] for n in self.order)) if self.order else graph

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
-from microtir.graph.rewriting import Keeps, constant, named_apart, with_nodes
+from microtir.graph.rewriting import Keeps, Rewrite, constant, named_apart, with_nodes
 from microtir.operators.arithmetic.definition import Mul
 from microtir.operators.conversion.definition import Quantize
 from microtir.operators.movement.definition import StridedSlice
@@ -24,14 +23,13 @@ _STATES = slice(1, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class ZeroStates:
+class ZeroStates(Rewrite):
     """Writes zeros into the states of LSTMs of integers that begin with constants of zero.
 
     What such a layer gives is its hidden state behind each step; the last one is a part of that.
     """
 
-    name: ClassVar[str] = "zero_states"
-    keeps: ClassVar[Keeps] = Keeps.BITS
+    keeps = Keeps.BITS
 
     def __call__(self, graph: Graph) -> Graph:
         readers = graph.consumers()

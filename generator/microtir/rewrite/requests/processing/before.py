@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.config.processing import ELEMENTWISE, GIVEN, Processing, ProcessingStep, StepKind
 from microtir.dtype import DType
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph, Quantization, Tensor, TensorType
-from microtir.graph.rewriting import Keeps, named_apart, substitute
+from microtir.graph.rewriting import Keeps, Rewrite, named_apart, substitute
 from microtir.operators.conversion.definition import CastTo, Quantize
 from microtir.operators.movement.definition import Transpose
 from microtir.operators.resize.definition import ResizeBilinear
@@ -22,7 +21,7 @@ _IMAGE = 4  # axes
 
 
 @dataclass(frozen=True, slots=True)
-class Prepend:
+class Prepend(Rewrite):
     """Puts steps before inputs, which are then what sensors give.
 
     Args:
@@ -33,8 +32,7 @@ class Prepend:
     """
 
     asked: Sequence[Processing]
-    name: ClassVar[str] = "prepend"
-    keeps: ClassVar[Keeps] = Keeps.NOTHING
+    keeps = Keeps.NOTHING
 
     def __call__(self, graph: Graph) -> Graph:
         for wanted, processing in each_processing(graph, self.asked, graph.arguments, _WHERE):

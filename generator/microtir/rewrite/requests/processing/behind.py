@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from microtir.config.processing import (
     ELEMENTWISE,
@@ -17,7 +16,7 @@ from microtir.dtype import DType
 from microtir.errors import ConfigError
 from microtir.graph.ir import CountedResult, Graph, Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.graph.rewriting import Keeps, named_apart, substitute
+from microtir.graph.rewriting import Keeps, Rewrite, named_apart, substitute
 from microtir.operators.activations.definition import Logistic
 from microtir.operators.ranking.definition import TopK
 from microtir.operators.reduction.definition import ArgMax
@@ -34,7 +33,7 @@ _SQUASHED: dict[StepKind, Operator] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Append:
+class Append(Rewrite):
     """Puts steps behind outputs; the results have the names of these.
 
     Args:
@@ -45,8 +44,7 @@ class Append:
     """
 
     asked: Sequence[Processing]
-    name: ClassVar[str] = "append"
-    keeps: ClassVar[Keeps] = Keeps.NOTHING
+    keeps = Keeps.NOTHING
 
     def __call__(self, graph: Graph) -> Graph:
         pairs = list(each_processing(graph, self.asked, graph.results, _WHERE))

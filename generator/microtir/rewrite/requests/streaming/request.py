@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.errors import ConfigError, nearest
 from microtir.graph.ir import Graph, Tensor
-from microtir.graph.rewriting import Keeps
+from microtir.graph.rewriting import Keeps, Rewrite
 from microtir.operators.control.definition import has_control
 from microtir.rewrite.requests.streaming.push import push_graph
 
 
 @dataclass(frozen=True, slots=True)
-class CheckPush:
+class CheckPush(Rewrite):
     """Checks what is asked of a model before its layers are followed, and changes nothing.
 
     Args:
@@ -29,7 +28,6 @@ class CheckPush:
     input: str
     axis: int
     hop: int
-    name: ClassVar[str] = "check_push"
 
     def __call__(self, graph: Graph) -> Graph:
         if graph.states:
@@ -43,7 +41,7 @@ class CheckPush:
 
 
 @dataclass(frozen=True, slots=True)
-class Push:
+class Push(Rewrite):
     """Makes the graph of a push of a model that was checked, with layers as they are compiled.
 
     Raises:
@@ -53,8 +51,7 @@ class Push:
     input: str
     axis: int
     hop: int
-    name: ClassVar[str] = "push"
-    keeps: ClassVar[Keeps] = Keeps.NOTHING
+    keeps = Keeps.NOTHING
 
     def __call__(self, graph: Graph) -> Graph:
         pushed = push_graph(graph, _input(graph, self.input, self.axis), self.axis, self.hop)
