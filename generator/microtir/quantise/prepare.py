@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from microtir.rewrite.optimise import (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Elementary(Rewrite):
     """Writes squares, negatives and long sums as products and sums of two, which have integers.
 
@@ -79,7 +78,6 @@ def _by_root(node: Node, op: Div, root: Node) -> Iterator[Node]:
     yield replace(node, op=Mul(op.activation), inputs=(dividend, inverse))
 
 
-@dataclass(frozen=True, slots=True)
 class WithBiases(Rewrite):
     """Gives layers of constant weights a bias, so that there is one to correct."""
 

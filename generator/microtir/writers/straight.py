@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.rewriting import Keeps, Rewrite, constant, named_apart, with_nodes
@@ -17,7 +17,6 @@ from microtir.rewrite.optimise.unroll_turns import UnrollTurns
 _MOST_JOINED = 10  # inputs that tflite-micro's CONCATENATION takes
 
 
-@dataclass(frozen=True, slots=True)
 class Straight(Rewrite):
     """Puts the turns of loops one behind the other, and joins the items of their lists.
 

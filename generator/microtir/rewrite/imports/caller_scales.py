@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Tensor
 from microtir.graph.rewriting import Rewrite, substitute
 from microtir.operators.conversion.definition import CastTo
 
 
-@dataclass(frozen=True, slots=True)
 class CallerScales(Rewrite):
     """Gives integers of a caller the scale that their one reader says they have."""
 

@@ -7,7 +7,7 @@ a factor and a term for each channel.  In floats they are part of the layer, whi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -29,7 +29,6 @@ _CHANNEL_AXIS: Mapping[type[Operator], int] = MappingProxyType(
 """Axis of the output channels in the weights of each kind of layer."""
 
 
-@dataclass(frozen=True, slots=True)
 class FoldAffine(Rewrite):
     """Folds what is multiplied and added behind a layer into its weights and bias."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph
 from microtir.graph.rewriting import Rewrite, substitute, with_nodes
 
 
-@dataclass(frozen=True, slots=True)
 class ForgetScales(Rewrite):
     """Lets float constants no longer remember what they were stored as."""
 

@@ -10,7 +10,7 @@ int16: uint8 that stays between such operators is stored less 128, uint16 less 3
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,7 +43,6 @@ from microtir.rewrite.imports.stored_constants import rounded_bias, stored_bias,
 _MOST_TABULATED = 32  # operators in a row that become one table
 
 
-@dataclass(frozen=True, slots=True)
 class FuseQuantised(Rewrite):
     """Has integer layers where a float one stands between conversions."""
 

@@ -83,7 +83,6 @@ EXACT: frozenset[type[Operator]] = frozenset(
 """Operators whose kernels of int8 and of uint8 give the same bits, 128 apart."""
 
 
-@dataclass(frozen=True, slots=True)
 class OlderQuantization(Rewrite):
     """Computes in int8 what the older quantisation has in uint8."""
 

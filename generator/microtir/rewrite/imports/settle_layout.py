@@ -35,7 +35,6 @@ class View:
         return axis_orders.is_plain(self.order)
 
 
-@dataclass(frozen=True, slots=True)
 class SettleLayout(Rewrite):
     """Moves transposes to where they cancel, or cost least."""
 

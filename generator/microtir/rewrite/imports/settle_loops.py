@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.rewriting import Rewrite
@@ -13,7 +13,6 @@ from microtir.operators.movement.definition import Reshape, StridedSlice
 from microtir.operators.state.definition import Assign
 
 
-@dataclass(frozen=True, slots=True)
 class SettleLoops(Rewrite):
     """Leaves in loops what each turn computes anew, and hands on what is needed.
 

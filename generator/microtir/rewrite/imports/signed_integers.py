@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from microtir.dtype import DType
@@ -15,7 +15,6 @@ from microtir.rewrite.imports.movements import has_one_scale, moves
 _SIGNED = MappingProxyType({DType.UINT8: DType.INT8, DType.UINT16: DType.INT16})
 
 
-@dataclass(frozen=True, slots=True)
 class SignedIntegers(Rewrite):
     """Has signed integers for unsigned ones that only conversions and moves see.
 

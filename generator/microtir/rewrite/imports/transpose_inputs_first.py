@@ -7,7 +7,7 @@ and both run row by row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.rewriting import Rewrite
@@ -15,7 +15,6 @@ from microtir.operators.conversion.definition import Quantize
 from microtir.operators.movement.definition import Transpose
 
 
-@dataclass(frozen=True, slots=True)
 class TransposeInputsFirst(Rewrite):
     """Moves the axes of inputs before their elements are converted."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node
 from microtir.graph.rewriting import Rewrite, with_nodes
@@ -10,7 +10,6 @@ from microtir.rewrite.facts.channel_ranges import channel_ranges
 from microtir.rewrite.facts.sums import sums_of
 
 
-@dataclass(frozen=True, slots=True)
 class BoundSums(Rewrite):
     """Notes at every node which sums its kernels may meet, from what its inputs can hold.
 

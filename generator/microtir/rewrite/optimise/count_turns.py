@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node
 from microtir.graph.rewriting import Rewrite, with_nodes
 from microtir.operators.control.definition import EndRepeat, Repeat
 
 
-@dataclass(frozen=True, slots=True)
 class CountTurns(Rewrite):
     """Multiplies the turns of the loops around each node: as many as are proven, guards or not."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from microtir.dtype import DType
@@ -21,7 +21,6 @@ _LOOSER: Mapping[Activation, Activation] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class DropRedundantClamps(Rewrite):
     """Gives int8 operators an activation with fewer clamps where their results stay within it.
 

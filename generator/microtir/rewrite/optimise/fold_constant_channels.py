@@ -32,7 +32,6 @@ from microtir.rewrite.facts.macs import macs
 Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
 class FoldConstantChannels(Rewrite):
     """Drops channels proven constant for all inputs, on the side of their producer, too.
 

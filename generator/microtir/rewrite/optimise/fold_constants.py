@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor
@@ -15,7 +15,6 @@ from microtir.operators.state.definition import Assign
 from microtir.rewrite.reference import evaluate, known_inputs
 
 
-@dataclass(frozen=True, slots=True)
 class FoldConstants(Rewrite):
     """Replaces what is known at compile time by constants.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.rewriting import Rewrite, with_nodes
@@ -12,7 +12,6 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.movement.definition import Pad
 
 
-@dataclass(frozen=True, slots=True)
 class FoldPad(Rewrite):
     """Lets convolutions read the image before a PAD that adds the real value 0.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from microtir.graph.ir import Graph, Node, TensorType
@@ -22,7 +22,6 @@ Carrier: TypeAlias = (
 """Operators that have an activation."""
 
 
-@dataclass(frozen=True, slots=True)
 class FuseActivation(Rewrite):
     """Fuses RELU operators into producers that nobody else reads.
 

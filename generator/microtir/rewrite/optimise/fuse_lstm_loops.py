@@ -22,7 +22,6 @@ from microtir.rewrite.optimise.linear_forms import LinearForm, LinearForms, Matr
 from microtir.rewrite.optimise.loops import Carried, Loop, loops_of
 
 
-@dataclass(frozen=True, slots=True)
 class FuseLstmLoops(Rewrite):
     """Replaces a loop by an LSTM if that is what its turns compute, in float32.
 

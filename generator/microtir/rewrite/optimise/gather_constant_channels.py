@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from microtir.rewrite.facts.channel_ranges import ChannelRanges, channel_ranges,
 _LARGEST_WEIGHT = 127
 
 
-@dataclass(frozen=True, slots=True)
 class GatherConstantChannels(Rewrite):
     """Joins constant channels that a convolution meets under padding of another value.
 

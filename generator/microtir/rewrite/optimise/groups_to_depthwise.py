@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from microtir.operators.common.linear import has_long_sums
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
 
 
-@dataclass(frozen=True, slots=True)
 class GroupsToDepthwise(Rewrite):
     """Writes a convolution whose groups have one input channel as a depthwise one.
 

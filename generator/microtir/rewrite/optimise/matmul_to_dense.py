@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 
 
-@dataclass(frozen=True, slots=True)
 class MatmulToDense(Rewrite):
     """Writes a product of rows with one constant matrix as a fully connected layer.
 

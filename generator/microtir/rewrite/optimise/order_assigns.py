@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.rewriting import Rewrite, with_nodes
@@ -14,7 +14,6 @@ from microtir.rewrite.facts.memories import Memories
 _WRITES = Assign | PutItem
 
 
-@dataclass(frozen=True, slots=True)
 class OrderAssigns(Rewrite):
     """Sorts the Assigns at the end of a turn, of a branch or of the graph.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.rewriting import Rewrite, with_nodes
@@ -11,7 +11,6 @@ from microtir.operators.state.definition import Assign, JoinRows
 from microtir.rewrite.facts.states import has_own_memory
 
 
-@dataclass(frozen=True, slots=True)
 class PlaceRows(Rewrite):
     """Makes every input of a JoinRows one that is computed right there, or a copy.
 

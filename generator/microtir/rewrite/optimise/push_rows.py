@@ -14,7 +14,6 @@ from microtir.operators.movement.definition import Concatenation, StridedSlice
 from microtir.operators.state.definition import Assign, JoinRows, KeepRows
 
 
-@dataclass(frozen=True, slots=True)
 class PushRows(Rewrite):
     """Moves the rows of a ring that stay within its memory, and appends the new ones there.
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node, State, Tensor
 from microtir.graph.rewriting import Rewrite, with_nodes
 
 
-@dataclass(frozen=True, slots=True)
 class RemoveDeadNodes(Rewrite):
     """Keeps the nodes from which a result can be reached, in this run or by a state in a later one.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.rewriting import Rewrite, substitute, with_nodes
@@ -10,7 +10,6 @@ from microtir.operators.conversion.definition import CastTo, Quantize
 from microtir.operators.movement import definition as movement
 
 
-@dataclass(frozen=True, slots=True)
 class RemoveIdentities(Rewrite):
     """Drops nodes whose output is their input: same type, same elements.
 

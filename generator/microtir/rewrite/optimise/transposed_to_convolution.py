@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.transposed_convolution.definition import TransposeConv
 
 
-@dataclass(frozen=True, slots=True)
 class TransposedToConvolution(Rewrite):
     """Writes a transposed convolution of stride 1 as a convolution with its weights turned over.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.rewriting import Rewrite, named_apart, substitute, with_nodes
@@ -15,7 +15,6 @@ from microtir.rewrite.optimise.loops import Carried, Loop, loops_of
 _MOST_NODES = 1 << 13  # of one loop; longer tables than that are of no use
 
 
-@dataclass(frozen=True, slots=True)
 class UnrollTurns(Rewrite):
     """Puts the nodes of all turns one behind the other.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node, State, Tensor
 from microtir.graph.rewriting import Rewrite, substitute, with_nodes
@@ -15,7 +15,6 @@ from microtir.operators.state.definition import Assign
 from microtir.rewrite.facts.states import in_order, uses_of
 
 
-@dataclass(frozen=True, slots=True)
 class UpdateInPlace(Rewrite):
     """Drops copies into states where who computes a new value can write it there.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.rewriting import Rewrite, with_nodes
@@ -14,7 +14,6 @@ from microtir.operators.state.definition import JoinRows, TakeRows
 from microtir.rewrite.facts.states import has_own_memory
 
 
-@dataclass(frozen=True, slots=True)
 class ViewParts(Rewrite):
     """Makes views of what is cut from a tensor or joined along its outermost axis.
 

@@ -28,7 +28,6 @@ from microtir.rewrite.optimise.loops import Carried, Loop, loops_of
 _BY_LAST_AXIS = (Softmax, LogSoftmax)
 
 
-@dataclass(frozen=True, slots=True)
 class OneStep(Rewrite):
     """Makes the model of one step of a model of a sequence.
 

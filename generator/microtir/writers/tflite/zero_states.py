@@ -7,7 +7,7 @@ does before it, of one element of what the LSTM reads: that of constants would b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from microtir.operators.recurrent.definition import Lstm
 _STATES = slice(1, 3)
 
 
-@dataclass(frozen=True, slots=True)
 class ZeroStates(Rewrite):
     """Writes zeros into the states of LSTMs of integers that begin with constants of zero.
 
