@@ -18,12 +18,12 @@ TEMPLATES = "templates"
 
 # What growth has to ask for: a change that needs more lines raises it and says what they are for.
 # The goal is 122,000; whatever makes the package shorter lowers it.
-# It is 25,500 more than it was, for models of PyTorch and Keras, for quantising float models and
+# It is 25,000 more than it was, for models of PyTorch and Keras, for quantising float models and
 # the search over widths, for kernels of four-bit weights and of recurrent and normalising layers
 # with Helium, for tables in written TFLite files, for certificates and the indices that they state
 # of arrays of any size, for canaries, for masks that take the same instructions for all data, and
 # for the static count of instructions from machine code.
-LIMIT = 175_000
+LIMIT = 174_500
 
 _OF_ROOT = "(root)"
 
