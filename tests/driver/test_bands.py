@@ -152,7 +152,7 @@ def test_metadata_and_comments_name_the_price() -> None:
     again = sum(layer.macs_recomputed for layer in layers)
     assert again == macs_of(artifact.module)[1] > 0
     text = "".join(file.text for file in artifact.sources)
-    assert "more that another band executes, too" in text
+    assert "more, because bands compute the same rows" in text
     reasons = [layer.choice.reason for layer in layers if layer.choice]
     assert any("a second time" in reason for reason in reasons)
 

@@ -20,8 +20,8 @@ def _struct(program: CProgram, model: ModelInfo) -> str:
         low, high = (_shown(value, port.type.dtype) for value in (seen.low, seen.high))
         rows.append((f"uint32_t {port.c_name};", f"/* not in {low} to {high} */"))
     comment = [
-        "The numbers of input elements of a run outside of the calibrated range: stored",
-        "values at the ends of their type, which were clipped, or floats that QUANTIZE clips.",
+        "For each input, the number of elements of a run outside the calibrated range: clipped",
+        "integers, which are at an end of their type, or floats that QUANTIZE clips.",
     ]
     return "\n".join([*block_comment(comment), struct_text(f"struct {program.name}_guard", rows)])
 

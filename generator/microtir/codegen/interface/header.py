@@ -126,17 +126,17 @@ def memory_lines(program: CProgram, identity: str = "") -> str:
     rows += state_macros(program)
     weights = sum(array.bytes for array in program.constants)
     if program.has_external_params:
-        rows.append(("PARAMETERS_SIZE", f"{file_size(program.constants)} /* of the file */"))
+        rows.append(("PARAMETERS_SIZE", f"{file_size(program.constants)} /* size of the file */"))
         rows.append(("PARAMETERS_ALIGNMENT", str(alignment(program.constants))))
         rows.append(("PARAMETERS_IDENTITY", f"UINT32_C({identity})"))
-        rows.append(("WEIGHTS_SIZE", f"{weights} /* constant, in the file of parameters */"))
+        rows.append(("WEIGHTS_SIZE", f"{weights} /* constants, in the file of parameters */"))
     else:
         rows.append(
-            ("WEIGHTS_SIZE", f"{weights} /* constant, in flash where the linker puts it */")
+            ("WEIGHTS_SIZE", f"{weights} /* constants, which the linker places in flash */")
         )
     for constants in constant_pools(program):
         stem = constants.macro.removeprefix(f"{program.macro}_")
-        rows.append((f"{stem}_SIZE", f"{constants.size} /* with gaps of alignment */"))
+        rows.append((f"{stem}_SIZE", f"{constants.size} /* including gaps for alignment */"))
         if not constants.is_internal:
             rows.append((f"{stem}_ALIGNMENT", str(constants.plan.alignment)))
         if not constants.is_internal and constants.size:
@@ -203,7 +203,7 @@ def _run_comment(program: CProgram) -> list[str]:
     assert model is not None
     rows = _tensor_rows(program, model)
     if program.states:
-        rows.append(("state", f"what {program.name}_state_init began; each run changes it"))
+        rows.append(("state", f"initialised by {program.name}_state_init; each run changes it"))
     for pool in passed_pools(program):
         if pool.size == 0:
             needs = (
@@ -224,16 +224,16 @@ def _run_comment(program: CProgram) -> list[str]:
         rows.append(("parameters", f"the file {file_name(program)}, aligned to"))
         rows.append(("", f"{macro}_PARAMETERS_ALIGNMENT"))
     if program.devices:
-        rows.append(("devices", "what the drivers are given; it may be NULL for one without state"))
+        rows.append(("devices", "passed to the drivers; NULL is fine for a driver without a state"))
     if program.has_count:
         axis, most = model.ports[0].type.outermost, program.entry.images
         what = f"dimension {axis} of {model.ports[0].c_name} has" if axis else "the batch has"
-        rows.append(("count", f"how many entries {what}, 1 to {most}: the first"))
+        rows.append(("count", f"how many entries {what}, 1 to {most}. The first"))
         rows.append(
             ("", "entries of each input are read, and the same number of each output is written")
         )
     if program.guard:
-        rows.append(("guard", "what counts go to; NULL where nobody asks for them"))
+        rows.append(("guard", "receives the counts of the input guard; NULL if not needed"))
     return [
         *textwrap.wrap(_what_runs(model), WIDTH - 4),
         "",
@@ -245,20 +245,20 @@ def _run_comment(program: CProgram) -> list[str]:
 
 def _tensor_rows(program: CProgram, model: ModelInfo) -> list[tuple[str, str]]:
     """Return what is said of the tensors that a run is given."""
-    rows = [("inputs, outputs", "every pointer set; tensors are row-major and must not overlap")]
+    rows = [("inputs, outputs", "no pointer is NULL; tensors are row-major and must not overlap")]
     if any(port.type.dtype.bytes > 1 and port.row_bytes is None for port in model.ports):
-        rows.append(("", "each is aligned as C aligns its elements"))
+        rows.append(("", "each tensor is aligned like its C element type"))
     if any(port.offset is not None for port in model.ports):
         rows = [
             (
                 "inputs, outputs",
                 f"every pointer set to its tensor's OFFSET in the {_holder(program)}, in bytes;",
             ),
-            ("", "tensors are row-major; a run overwrites the inputs, which are written before"),
-            ("", "each, and outputs stay until the memory that they lie in is used again"),
+            ("", "tensors are row-major. Write the inputs before each run: a run overwrites"),
+            ("", "them. The outputs stay until their memory is used again"),
         ]
     if any(port.row_bytes is not None for port in model.ports):
-        rows.append(("", "a tensor that is handed over row by row needs its `move` set"))
+        rows.append(("", "a tensor that is passed row by row needs its `move` set"))
     return rows
 
 
@@ -269,8 +269,8 @@ def _what_runs(model: ModelInfo) -> str:
         return "Runs the model once."
     newest = "the newest frame" if stream.frames == 1 else f"the newest {stream.frames} frames"
     return (
-        f"Runs the model on a window of {stream.window} frames: '{stream.input}' is {newest}, and "
-        "the state holds what stays of those before; it begins with frames of zeros."
+        f"Runs the model on a window of {stream.window} frames: '{stream.input}' is {newest}. The "
+        "state holds what the run needs of earlier frames. Frames before the first run are zeros."
     )
 
 
@@ -293,11 +293,11 @@ def _ends(program: CProgram) -> list[str]:
         returns = f"Returns {program.macro}_OK, a negative status before anything is computed, or"
         returns += " the status of a driver."
     if internal_pools(program):
-        again = "Not re-entrant: the code has memory of its own, for one run at a time."
+        again = "Not re-entrant: the code contains memory that only one run at a time can use."
     elif program.devices:
-        again = "Re-entrant, if the devices are: it uses no state except its arguments."
+        again = "Re-entrant, if the devices are: it changes no memory except its arguments."
     else:
-        again = "Re-entrant: it uses no state except the caller's."
+        again = "Re-entrant: it changes no memory except the caller's."
     return textwrap.wrap(f"{returns} {again}", WIDTH - 4)
 
 
@@ -353,7 +353,7 @@ def parts(draft: Draft) -> Iterator[Part]:
         macro = f"{program.macro}_SECTION"
         yield rendered(Place.ALIGNMENT, "section.h.j2", macro=macro, what="variable")
     status_text = f"const char *{program.name}_status_text(int32_t status);"
-    comment = "/* The meaning of a status as a sentence; never NULL. */"
+    comment = "/* Returns the meaning of a status as a sentence; never NULL. */"
     yield Part(Place.STATUS_TEXT, f"{comment}\n{status_text}")
 
 

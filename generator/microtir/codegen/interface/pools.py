@@ -93,8 +93,8 @@ def _pool_macro(program: CProgram, pool: WorkspacePool) -> str:
     what = "workspace" if is_alone else f"memory in the pool '{pool.plan.name}'"
     if not pool.size:
         return (
-            f"/* This model needs no {what}; the macro is here so that an application need not "
-            f"know. */\n#define {pool.macro}(variable) uint8_t variable[1]\n"
+            f"/* This model needs no {what}; the macro exists so that applications can always use "
+            f"it. */\n#define {pool.macro}(variable) uint8_t variable[1]\n"
             + _pool_struct(program, pool, "uint8_t bytes[1];")
         )
     section = f'{program.macro}_SECTION("{pool.section}") ' if pool.section else ""

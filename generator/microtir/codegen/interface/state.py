@@ -95,7 +95,7 @@ def _struct(program: CProgram) -> str:
     whole, end = layout(program), STATE_IDENTITY_BYTES
     # Not every CPU aligns by the size of an element, and the layout is the same on all.
     identity_text = f"{program.macro}_ALIGNED({whole.alignment}) uint32_t identity;"
-    rows = [(identity_text, "/* set by the function that initialises it */")]
+    rows = [(identity_text, "/* set by the function that initialises the state */")]
     for member, offset in zip(_members(program), whole.offsets, strict=True):
         text = f"{member.c_type} {member.name}[{member.elements}];"
         if offset > end:
@@ -104,7 +104,7 @@ def _struct(program: CProgram) -> str:
         shape = "".join(f"[{extent}]" for extent in member.port.type.shape)
         title = f"'{member.port.name}': {member.port.type.dtype.value}{shape}"
         rows.append((text, f"/* {c_comment(title)} */"))
-    comment = "/* What the model keeps between runs; several instances share code and weights. */"
+    comment = "/* What the model keeps between runs. Several instances share code and weights. */"
     return f"{comment}\n{struct_text(f'struct {program.name}_state', rows)}"
 
 

@@ -113,7 +113,7 @@ def _macros(program: CProgram, model: ModelInfo) -> str:
     values = textwrap.wrap(", ".join(map(str, costs)), WIDTH - 8, break_long_words=False)
     rows = [f"#define {program.macro}_STEP_INSTRUCTIONS {{", *indent(values)]
     target = program.config.primary_target()
-    comment = f"Steps of a run; an initialiser with their estimated instructions for {target}."
+    comment = f"The steps of a run, and the estimated instructions of each step for {target}."
     return "\n".join(
         [
             *block_comment(textwrap.wrap(comment, WIDTH - 4)),
@@ -131,15 +131,15 @@ def _parameters(program: CProgram) -> list[str]:
 def _prototype(program: CProgram) -> str:
     count = f"{program.macro}_STEP_COUNT"
     text = [
-        "Runs one step of the model: an operator, or an iteration over the rows of several.",
+        "Runs one step of the model: an operator, or one iteration over rows of several operators.",
         "",
-        f"  next    0 before the first step; each step counts it up to {count}, when the",
-        "          run is done",
+        "  next    0 before the first step; each step adds 1. The run is complete when it is",
+        f"          {count}",
         "",
         *textwrap.wrap(
-            f"Everything else is as for {run_name(program)}(), the same in all steps of a run; "
-            "nobody else uses the memory between them. A step that returns an error has not "
-            "counted itself, and may be run again.",
+            f"The other arguments are those of {run_name(program)}(), and the same in all steps of "
+            "a run. Nothing else may use the memory between steps. A step that returns an error "
+            "does not change next, and can be run again.",
             WIDTH - 4,
         ),
     ]

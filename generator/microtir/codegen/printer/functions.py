@@ -210,7 +210,7 @@ def _macs(origin: Origin) -> list[str]:
     again = []
     if origin.macs_recomputed:
         own -= origin.macs_recomputed
-        again = [f"  and {origin.macs_recomputed:,} more that another band executes, too"]
+        again = [f"  and {origin.macs_recomputed:,} more, because bands compute the same rows"]
     if own == origin.macs:
         return [line, *again]
-    return [f"{line}, {own:,} executed: the rest is on constant channels", *again]
+    return [f"{line}, {own:,} executed; the others are on constant channels", *again]

@@ -200,7 +200,7 @@ def _loop_comment(callees: Sequence[PrimFunc]) -> list[str]:
     which = f"Operators {numbers[0]} to {numbers[-1]} row by row"
     return block_comment(
         [
-            f"{which}: each runs when the rows that it reads are there.",
+            f"{which}: each runs when the rows that it reads are complete.",
             "A ring keeps the last rows of a tensor: row r of R lies in its slot r % R.",
         ]
     )

@@ -17,11 +17,11 @@ from microtir.tir.function import RowPort
 from microtir.tir.ir import Buffer, PrimFunc
 
 STRUCT_COMMENT = (
-    "Hands over the rows of a tensor. `move` is called once for each row that is needed, with its",
-    "number, in ascending order: for an input it writes the row to `data`, for an output it reads",
-    "it from there. `data` lies in the workspace, is aligned for its elements, and is valid during",
-    "the call only; `context` is the application's own. The stack of `move` adds to the stack of a",
-    "run.",
+    "Passes the rows of a tensor. A run calls `move` once for each row that it needs, with its",
+    "number, in ascending order. For an input, `move` writes the row to `data`; for an output, it",
+    "reads the row from `data`. `data` is in the workspace, is aligned for its elements, and is",
+    "valid only during the call. `context` belongs to the application. The stack of `move` is not",
+    "part of the stack bound of a run.",
 )
 
 

@@ -27,7 +27,7 @@ extern "C" {
 #define ALGEBRA_FUSED_MULTIPLY_ADD 0
 
 /* Memory, in bytes. */
-#define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */
+#define ALGEBRA_WEIGHTS_SIZE 0 /* constants, which the linker places in flash */
 
 /* Upper bound of the stack of one call, in bytes, for GCC and Clang below -O3. It holds if the
  * file that includes this header is compiled with the same flags as algebra.c. */
@@ -67,7 +67,7 @@ extern "C" {
  */
 int32_t algebra_matmul(const float *a, const float *b, float *c, int32_t n);
 
-/* The meaning of a status as a sentence; never NULL. */
+/* Returns the meaning of a status as a sentence; never NULL. */
 const char *algebra_status_text(int32_t status);
 
 #ifdef __cplusplus

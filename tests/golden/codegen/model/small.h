@@ -42,7 +42,7 @@ extern "C" {
 /* Memory, in bytes. */
 #define SMALL_WORKSPACE_SIZE      24
 #define SMALL_WORKSPACE_ALIGNMENT 8
-#define SMALL_WEIGHTS_SIZE        14 /* constant, in flash where the linker puts it */
+#define SMALL_WEIGHTS_SIZE        14 /* constants, which the linker places in flash */
 
 /* Upper bound of the stack of one call, in bytes, for GCC and Clang below -O3. It holds if the
  * file that includes this header is compiled with the same flags as small.c. */
@@ -90,17 +90,17 @@ struct small_outputs {
 
 /* Runs the model once.
  *
- *   inputs, outputs  every pointer set; tensors are row-major and must not overlap
+ *   inputs, outputs  no pointer is NULL; tensors are row-major and must not overlap
  *   workspace        SMALL_WORKSPACE_SIZE bytes, aligned to SMALL_WORKSPACE_ALIGNMENT;
  *                    its contents need not be preserved between calls
  *
- * Returns SMALL_OK, or a negative status before anything is computed. Re-entrant: it uses no state
- * except the caller's.
+ * Returns SMALL_OK, or a negative status before anything is computed. Re-entrant: it changes no
+ * memory except the caller's.
  */
 int32_t small_run(
         const struct small_inputs *inputs, const struct small_outputs *outputs, void *workspace);
 
-/* The meaning of a status as a sentence; never NULL. */
+/* Returns the meaning of a status as a sentence; never NULL. */
 const char *small_status_text(int32_t status);
 
 /* Checks that the types of this compiler have the sizes that the macros above assume. */
