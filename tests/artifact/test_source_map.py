@@ -75,7 +75,7 @@ def test_the_command_line_says_whose_a_line_is(
     assert microtir("explain", f"{folder}/digits.c:1").status == 1
     for wrong, text in (
         ("digits_weights.c:3", "are in digits.c"),
-        ("a/digits.c:3", "contains no metadata.json of a model"),
+        ("a/digits.c:3", "does not contain the metadata.json of a model"),
     ):
         assert text in microtir("explain", folder / wrong).diagnostic
 

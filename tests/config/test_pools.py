@@ -156,13 +156,13 @@ def test_tensors_lie_in_pools_that_are_passed() -> None:
             [WorkspacePoolInfo("ram", (), {"is_internal": True})],
             {"pass_config": {"memory.use_workspace_io": True}},
             "pass_config.memory.use_workspace_io",
-            "contradicts 'is_internal' = True of every workspace pool",
+            "every workspace pool has 'is_internal' = True",
         ),
         (
             ["sram", "psram"],
             {"pass_config": {"memory.input_pool": "psram"}},
             "pass_config.memory.input_pool",
-            "memory.use_workspace_io is not set, so that the application provides",
+            "memory.use_workspace_io is not set. The application then provides",
         ),
         (
             ["sram", "psram"],

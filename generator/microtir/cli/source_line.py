@@ -71,7 +71,7 @@ def _metadata(source: Path) -> Metadata:
         name = metadata.module_name
     except (OSError, ValueError, MicrotirError):
         raise UsageError(
-            f"the folder of the file contains no {METADATA_FILE} of a model",
+            f"the folder of the file does not contain the {METADATA_FILE} of a model",
             where=str(source),
             fix="name the C file in the folder that `microtir compile -o` wrote",
         ) from None

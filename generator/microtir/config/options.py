@@ -339,7 +339,7 @@ _AOT = (
         None,
         "True passes tensors to operators as plain C arguments. False passes tensors with checked "
         "types; with system-lib the operators are then registered, too.",
-        derived="True with interface-api 'c' (which excludes False), otherwise False",
+        derived="always True with interface-api 'c', otherwise False",
     ),
     Option(
         Section.EXECUTOR_AOT,

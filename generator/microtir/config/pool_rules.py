@@ -30,9 +30,9 @@ def check_pool_use(config: ConfigFields) -> None:
             _check_pool_name(config, key, name)
     if passes.use_workspace_io and not config.passed_pools():
         raise ConfigError(
-            "pass_config option 'memory.use_workspace_io' is True, which contradicts "
-            "'is_internal' = True of every workspace pool, because the application could not "
-            "access the tensors",
+            "pass_config option 'memory.use_workspace_io' is True, but every workspace pool has "
+            "'is_internal' = True. The application could therefore not access the inputs and "
+            "outputs",
             where="pass_config.memory.use_workspace_io",
             legal="True with a workspace pool that the application passes",
             fix="leave out one of the two options",
@@ -95,8 +95,8 @@ def _check_port_pool(config: ConfigFields, key: str, name: str) -> None:
         )
     if not config.pass_config.use_workspace_io:
         raise ConfigError(
-            f"pass_config option '{key}' is '{name}', but memory.use_workspace_io is not set, so "
-            "that the application provides this memory",
+            f"pass_config option '{key}' is '{name}', but memory.use_workspace_io is not set. The "
+            "application then provides the memory of inputs and outputs, outside of all pools",
             where=f"pass_config.{key}",
             fix="also set memory.use_workspace_io",
         )

@@ -284,7 +284,7 @@ class Variables:
             raise UnsupportedModelError(
                 f"{brief(cell.before.name)!r} keeps its value inside a loop or a branch",
                 where=cell.where,
-                legal="resource variables there; variable tensors outside of loops and branches",
+                legal="resource variables in loops and branches, and variable tensors elsewhere",
                 fix="export the model again, with resource variables for its state",
             )
         self._scope.cells.append(cell)

@@ -99,10 +99,10 @@ def named_result(
     for name in names:
         if "\0" in name:
             raise UnsupportedModelError(
-                f"one of its values is {brief(repr(name))}, which has a zero byte",
+                f"one of its values is {brief(repr(name))}, which contains a zero byte",
                 where=where,
-                legal="names without one, which ends a string in C",
-                fix="train with other names of classes",
+                legal="names without a zero byte, because this byte ends a string in C",
+                fix="train with other class names",
             )
     assert own.dtype is DType.INT64, "places are counted in int64"
     return (NamedResult(own.name, names),)

@@ -178,7 +178,7 @@ class NodeReader:
                     where=where,
                 )
             else:
-                raise ModelFileError(f"in it no node computes {brief(name)!r}", where=where,
+                raise ModelFileError(f"no node of it computes {brief(name)!r}", where=where,
                                      fix="export the model again")  # fmt: skip
         return tuple(results)
 

@@ -150,7 +150,7 @@ def _check_start(width: Width) -> None:
         raise UsageError(
             f"a search for widths cannot begin with {width.value} for all layers",
             where="search_widths",
-            legal="int8, with which the search begins",
+            legal="int8, because the search begins with int8 for all layers",
             fix="leave out this width, or set the width of single layers by name",
         )
 

@@ -254,7 +254,7 @@ class _Steps:
             raise _refused(
                 f"{node.source} ('{node.name}') runs backwards in time, like one direction of a "
                 "bidirectional layer, so its first step is the last of the sequence",
-                "layers that run forwards",
+                "layers that process the sequence from its first step to its last",
             )
         is_last = extent == 1 and begin == self.steps - 1
         if not is_last and (begin, stride, extent) != (0, 1, self.steps):

@@ -63,7 +63,7 @@ def onnx_bytes(graph: Graph) -> bytes:
     refused = [_problem(node) for node, write in writers if write is None]
     if refused:
         raise UnsupportedModelError(
-            f"{len(refused)} layers of the model cannot be written as ONNX",
+            f"layers of the model that cannot be written as ONNX: {len(refused)}",
             where=f"{graph.name}.onnx",
             problems=refused,
         )

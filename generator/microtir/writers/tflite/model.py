@@ -105,7 +105,7 @@ class _Model:
             self._write(node, writing)
         if self.problems:
             raise UnsupportedModelError(
-                f"{len(self.problems)} layers of the model cannot be written as TFLite",
+                f"layers of the model that cannot be written as TFLite: {len(self.problems)}",
                 where=f"{graph.name}.tflite",
                 problems=self.problems,
             )
