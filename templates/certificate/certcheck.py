@@ -1336,14 +1336,9 @@ class Machine:
         """Give variables that turns change a range for all turns; return what a turn adds, if it does."""
         start, by, turns = counts
         keys: list[Any] = []
-        for changed in sorted(self.names_assigned(body)):
-            v = env.get(changed)
-            memory = v.memory if isinstance(v, Pointer) else None
-            keys += (
-                [(memory, i) for i in range(memory.count)]
-                if isinstance(memory, Local)
-                else [changed]
-            )
+        arrays = {v.memory: None for v in env.values() if is_local(v)}  # calls may change them
+        keys += [(array, i) for array in arrays for i in range(array.count)]
+        keys += [one for one in sorted(self.names_assigned(body)) if not is_local(env.get(one))]
         keys = [key for key in keys if isinstance(env.get(key), (Value, Pointer))]
         first, steps = {key: env[key] for key in keys}, dict[Any, tuple[int, int]]()
         if not keys:
@@ -1468,6 +1463,8 @@ class Machine:
                 for v, (kind, _) in zip(values, function.params, strict=True)]  # fmt: skip
         pointers, exact = [i for i, v in enumerate(args) if isinstance(v, Pointer)], [*args]
         if self.quiet and pointers and function.result == "void":
+            for local in {v.memory for v in args if is_local(v)}:
+                local.widen(env, range(local.count), *RANGES[local.element])
             return None
         pure: Any = frozenset()
         for i, v in enumerate(args):
@@ -1495,10 +1492,12 @@ class Machine:
         self.note_pointers(name, args, extent, where)
         self.passing = True
         try:
-            self.apply(args, groups, effects, where)
+            self.apply(args, groups, effects, env, where)
         finally:
             self.passing = False
         for g, (memory, _, inner, members) in enumerate(groups):
+            if isinstance(memory, Local):
+                continue
             if stored[g] is not None and memory.values is None and SIZES.get(inner.element, 1) > 1:
                 for i in members:
                     self.seen_by(args[i]).widen(inner.element, *stored[g])
@@ -1517,7 +1516,7 @@ class Machine:
             if not isinstance(v, Pointer) or self.quiet or self.entry_level():
                 continue
             span = (0, self.sizes[name, i]) if (name, i) in self.sizes else extent.get(i)
-            if span is not None and not isinstance(v.memory, Local):
+            if span is not None:
                 low, high = (end - self.bases.get(v.view, 0) for end in self.bounds(v.offset))
                 end = min(high + span[1], self.sizes.get((self.function, v.view), LARGEST))
                 buffer, place = v.memory.name if v.view is None else v.view, f"{where} {i}"
@@ -1526,12 +1525,16 @@ class Machine:
                 if v.memory.values is not None:
                     self.given.setdefault(v.memory, set()).add((name, i))
 
-    def apply(self, args: list[Any], groups: list[Any], effects: Any, where: str) -> None:
+    def apply(self, args: list[Any], groups: list[Any], effects: Any,
+              env: dict[Any, Any], where: str) -> None:  # fmt: skip
         """Note what a function read and wrote as accesses of its caller: reads first."""
         for what in ("read", "may", "must"):
             for g, view, of_what, mask in effects:
                 if of_what == what and mask:
                     memory, base = (g, START) if isinstance(g, Memory) else groups[g][:2]
+                    if isinstance(memory, Local):
+                        memory.passed(what, mask << base.low, groups[g][2].seen, env, where)
+                        continue
                     by = None if view is None else args[view].view
                     self.touch(what, memory, by, base, mask, where)
 
@@ -1548,9 +1551,10 @@ class Machine:
                 if isinstance(v, Value):
                     key[-1] = (v.type, v.low, v.high, v.pure)
                 continue
-            if isinstance(v.memory, Local):
-                raise Refusal("access", where, "a local array is passed on")
-            if v.memory.values is not None and v.offset.low == v.offset.high and not v.offset.terms:
+            is_exact = v.offset.low == v.offset.high and not v.offset.terms
+            if isinstance(v.memory, Local) and not (is_exact and v.offset.low >= 0):
+                raise Refusal("access", where, "a part of a local array is passed on")
+            if v.memory.values is not None and is_exact:
                 key.append((v.memory.name, v.offset.low, v.element))
                 continue
             same = [g for g in groups if g[0] is v.memory and self.may_meet(args[g[3][0]], v)]
@@ -1648,12 +1652,17 @@ def is_choice(tree: Any) -> bool:
     return names == [one[::2] for one in tree[2][3:]] and {kind for kind, _ in names} == {"name"}
 
 
+def is_local(v: Any) -> bool:
+    """Return whether a value points to an array of a function."""
+    return isinstance(v, Pointer) and isinstance(v.memory, Local)
+
+
 class Local:
     """A small array of a function: each element is a variable, (array, index)."""
 
     def __init__(self, name: str, element: str, count: int) -> None:
         self.name, self.element, self.count = name, element, count
-        self.values = None
+        self.size, self.values, self.seen = count * SIZES[element], None, RANGES.get(element)
 
     def elements(self, machine: Machine, what: str, offset: Value, where: str) -> range:
         """Return the elements that an offset may name, and note them for the function's claims."""
@@ -1684,6 +1693,24 @@ class Local:
         for i in places:
             old = env.get((self, i))
             env[self, i] = v if len(places) == 1 or old is None else machine.join(old, v)
+
+    def widen(self, env: dict[Any, Any], elements: Any, low: Any, high: Any) -> None:
+        """Give elements any value between two."""
+        for i in elements:
+            env[self, i] = Value(self.element, low, high, {}, None)
+
+    def passed(self, what: str, mask: int, seen: Any, env: dict[Any, Any], where: str) -> None:
+        """Note what a function does with bytes: its writes leave all values that it stores."""
+        size = SIZES[self.element]
+        if mask.bit_length() > self.size:
+            raise Refusal("access", where, f"bytes behind the end of '{self.name}'")
+        elements = [i for i in range(self.count) if mask >> i * size & (1 << size) - 1]
+        if what == "read" and any(env.get((self, i)) is None for i in elements):
+            raise Refusal("order", where, f"an element of '{self.name}' may have no value")
+        if what == "may":
+            elements = [i for i in elements if env.get((self, i)) is not None]
+        if what != "read":
+            self.widen(env, elements, *(seen or RANGES[self.element]))
 
 
 MATH = (

@@ -25,11 +25,12 @@ from typing import Any
 
 from microtir import CompilationConfig, build
 from microtir.certificate import certificate_file, certified, checker_path
+from microtir.config import Optimize
 from microtir.frontend import from_tflite
 from microtir.module.ir_module import IRModule
 from microtir.support.resources import example
 from scripts.models.wake_word import Order, Shape, wake_word
-from tests.support.small_models import products_graph, quantised_graph
+from tests.support.small_models import attention_graph, products_graph, quantised_graph
 
 CHECKER = runpy.run_path(str(checker_path()))
 Files = dict[str, str]
@@ -65,6 +66,10 @@ PROGRAMS: dict[str, tuple[Callable[[], IRModule], CompilationConfig]] = {
     "products": (
         lambda: IRModule(graph=products_graph()),
         CompilationConfig(targets="c -mcpu=cortex-m4"),
+    ),
+    "attention": (
+        lambda: IRModule(graph=attention_graph()),
+        CompilationConfig(targets="c -mcpu=cortex-m55", optimize=Optimize.SPEED),
     ),
     "digits": (_digits, CompilationConfig(targets="c")),
     "digits_m4": (_digits, CompilationConfig(targets="c -mcpu=cortex-m4")),

@@ -136,6 +136,27 @@ def test_wrong_layers_are_refused(tmp_path: Path, old: str, new: str, part: str)
 @pytest.mark.parametrize(
     ("old", "new", "part"),
     [
+        # An array of fewer elements, another array, one for two.
+        (r"int32_t factors\[3\]", "int32_t factors[2]", "access"),
+        (r"_powers, factors,", "_powers, top,", "access"),
+        (r"_powers, top, total\)", "_powers, top, top)", "order"),
+        (r"_powers, top, total\)", "_powers, &top[1], total)", "access"),
+        # An element that is not set before the call, one that the called function does not set.
+        (r"factors\[1\] = top\[0\];", "", "order"),
+        (r"for \(int32_t i = 0; i < 1; i\+\+\)", "for (int32_t i = 1; i < 1; i++)", "order"),
+        (r"for \(int32_t i = 0; i < 1; i\+\+\)", "for (int32_t i = 0; i < 2; i++)", "access"),
+    ],
+)
+def test_wrong_local_arrays_of_calls_are_refused(
+    tmp_path: Path, old: str, new: str, part: str
+) -> None:
+    """A layer hands its own arrays to functions that fill or read them."""
+    assert part in _changed(tmp_path, "attention", old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
         # Another pattern, a comparison of less, one that is always true, nothing that sets them.
         ("0x3f210531", "0x3f210530", "access"),
         (r"changed \|= last\[i\]", "changed |= first[i]", "access"),

@@ -17,8 +17,9 @@ from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.movement.definition import Concatenation, Reshape
-from microtir.operators.softmax.definition import Softmax
+from microtir.operators.softmax.definition import SOFTMAX_OF_INT8, Softmax
 from microtir.rewrite import reference
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
@@ -78,6 +79,20 @@ def products_graph() -> Graph:
         inputs = x, weights, constant(f"bias_{i}", bias, of_bias)
         nodes.append(node(Conv2D(activation=Activation.RELU), inputs, y))
     return graph(nodes, tensors[:1], tensors[2:])
+
+
+def attention_graph() -> Graph:
+    """Return softmax(x xT) x: a Cortex-M55 packs a factor, and functions fill arrays of layers."""
+    x = tensor("x", (12, 16), INT8, quant(0.05, -21))
+    scores = tensor("scores", (12, 12), INT8, quant(0.2, -32))
+    shares = tensor("shares", (12, 12), INT8, SOFTMAX_OF_INT8)
+    y = tensor("y", (12, 16), INT8, quant(0.06, -3))
+    nodes = [
+        node(BatchMatmul(adj_x=False, adj_y=True), (x, x), scores),
+        node(Softmax(1.0), (scores,), shares),
+        node(BatchMatmul(adj_x=False, adj_y=False), (shares, x), y),
+    ]
+    return graph(nodes, [x], [y])
 
 
 def tiny_graph() -> Graph:

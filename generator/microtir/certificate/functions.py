@@ -87,19 +87,30 @@ def _reached(access: ProvenAccess) -> tuple[object, ...]:
 def trusted_arithmetic(program: CProgram) -> tuple[str, ...]:
     """Return the functions whose integers are in range for a reason that intervals do not see.
 
-    These iterate towards a reciprocal, or they divide floats by what is not constant, as a softmax
-    by its sum, and make integers of floats.
+    These iterate towards a reciprocal, or keep words as bytes, or they divide floats by what is not
+    constant, as a softmax by its sum, and make integers of floats.
     """
     return tuple(
         program.names[function]
         for function in program.functions
-        if any(map(_is_reciprocal, walk(function)))
+        if any(_is_reciprocal(node) or _is_word_of_bytes(node) for node in walk(function))
         or (any(map(_is_quotient, walk(function))) and any(map(_is_truncated, walk(function))))
     )
 
 
 def _is_reciprocal(node: Node) -> bool:
     return isinstance(node, ir.Call) and node.intrinsic is ir.Intrinsic.COUNT_LEADING_ZEROS
+
+
+def _is_word_of_bytes(node: Node) -> bool:
+    """Return whether the upper byte of a word is stored, or a word is made of bytes."""
+    match node:
+        case ir.Cast(ir.DType.INT8, ir.Binary(ir.BinaryOp.SHIFT_RIGHT, _, ir.IntImm(24))):
+            return True
+        case ir.Binary(ir.BinaryOp.SHIFT_LEFT, ir.Cast(_, ir.Load()), ir.IntImm(24)):
+            return True
+        case _:
+            return False
 
 
 def _is_quotient(node: Node) -> bool:
