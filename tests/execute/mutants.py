@@ -66,6 +66,25 @@ MUTANTS = {
         "mve", ("gated_s16",), f"{_KERNELS}/arm_mve/lstm.py", "(_LONG, adds=adds)",
         "(_FINISH, adds=adds)",
     ),
+    "weights of vectors are stored without their number": Mutant(
+        "mve", ("wide_conv", "wide_transposed"), f"{_KERNELS}/arm_mve/linear.py",
+        "            less,\n        )", "            0,\n        )",
+    ),
+    "the sum of a second pixel is not multiplied by the weights' number": Mutant(
+        "mve", ("wide_conv",), "templates/kernels/mve/gemm2.j2", "mul r6, r6, r8\n", "",
+    ),
+    "the sum of a row is not multiplied by the weights' number": Mutant(
+        "mve", ("wide_dense_row",), "templates/kernels/mve/gemm1.j2", "mul r11, r4, r11",
+        "mov r11, r4",
+    ),
+    "weights of channels by vectors lack what all of them have more": Mutant(
+        "mve", ("wide_depthwise",), "templates/kernels/mve/depthwise.j2",
+        "vadd.i32 {{ sum }}, {{ sum }}, q4\n", "",
+    ),
+    "odd inputs are added once to what weights lack": Mutant(
+        "mve", ("wide_depthwise",), "templates/kernels/mve/depthwise.j2",
+        "vadd.i16 q7, q7, q4\n{% endif %}", "{% endif %}",
+    ),
     "negative ties are rounded up": Mutant(
         "dsp", ("ties", "conv"), f"{_DSP}/requantise.j2",
         "add {{ sum }}, {{ sum }}, {{ sum }}, asr #31\n", "",

@@ -69,7 +69,7 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
     needs = Feature.MVE
     cycles = 156
     measured_on, family = "cortex-m55", "conv_2x4_mve"
-    depends_on_calls = True
+    depends_on_calls = has_wide_weights = True
 
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
@@ -104,8 +104,9 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
     def printed(self, node: Node, calls: Calls) -> int:
         """Return the instructions of products and of moves; pairs do not span calls."""
         geometry, form = Geometry.of(node), self._layers.form(node)
+        less = self._layers.less(node)
         products = sum(
-            times * instructions(pixels, geometry.values, geometry.output.channels, form)
+            times * instructions(pixels, geometry.values, geometry.output.channels, form, less)
             for times, pixels in self._blocks(geometry, calls)
         )
         moves = window_moves.printed_moves(geometry, self._moves(geometry, calls), self.dtype)
@@ -149,12 +150,16 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
         flat = geometry.is_pointwise
         width = geometry.output.width * (geometry.output.height if flat else 1)
         values, form = geometry.values, self._layers.form(node)
-        single = code_size(1, values, geometry.output.channels, form) if width % PIXELS else 0
+        pair, single = (
+            code_size(n, values, geometry.output.channels, form, self._layers.less(node))
+            for n in (PIXELS, 1)
+        )
+        single *= width % PIXELS > 0
         gathered = 0
         if self.dtype is DType.INT16 and not _is_run(geometry):
             rows, size = geometry.windows.rows.taps, geometry.run_values * self.dtype.bytes
             gathered = 4 * min(copying.gather_code(rows, size, PIXELS), window_moves.LONGEST_GATHER)
-        return code_size(PIXELS, values, geometry.output.channels, form) + single + gathered
+        return pair + single + gathered
 
     def packed_bytes(self, node: Node) -> int:
         return self._layers.packed_bytes(node)
@@ -183,7 +188,7 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
         distance = channels * geometry.groups * step
 
         def kernel(pixels: int) -> KernelDescription:
-            return gemm(pixels, values, stride, channels, packed.rescaling, distance)
+            return gemm(pixels, values, stride, channels, packed.rescaling, distance, packed.less)
 
         def group(number: te.Expr) -> ir.Stmt:
             of_group = replace(x, first=number * geometry.image.channels)

@@ -42,7 +42,7 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
     needs = Feature.MVE
     cycles = 145
     measured_on, family = "cortex-m55", "dense_2x4_mve"
-    depends_on_calls = True
+    depends_on_calls = has_wide_weights = True
 
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
@@ -64,7 +64,7 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
         """Return the instructions of the products; calls for few rows pair none."""
         (outputs, inputs), form = node.inputs[1].shape, self._layers.form(node)
         return sum(
-            times * instructions(rows, inputs, outputs, form)
+            times * instructions(rows, inputs, outputs, form, self._layers.less(node))
             for rows, times in _blocks(node, calls).items()
             if times
         )
@@ -83,7 +83,8 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
         (outputs, inputs), form = node.inputs[1].shape, self._layers.form(node)
         pairs, single = divmod(dense.rows_of(node), PIXELS)
         used = [PIXELS] * (pairs > 0) + [1] * single
-        return max(sum(code_size(n, inputs, outputs, form) for n in used) - _DIRECT, 1)
+        less = self._layers.less(node)
+        return max(sum(code_size(n, inputs, outputs, form, less) for n in used) - _DIRECT, 1)
 
     def packed_bytes(self, node: Node) -> int:
         return self._layers.packed_bytes(node)
@@ -96,7 +97,7 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
         constants = at(packed.weights, 0, 0, 0, 0), at(packed.constants, 0, 0, 0)
 
         def kernel(rows: int) -> KernelDescription:
-            return gemm(rows, inputs, inputs, outputs, packed.rescaling)
+            return gemm(rows, inputs, inputs, outputs, packed.rescaling, less=packed.less)
 
         counts = Count(PIXELS, "pair"), Count(1, "row")
         return dense.dense_rows(layer, name, Tile(counts, (Product(kernel, constants),)))

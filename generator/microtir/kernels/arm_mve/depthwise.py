@@ -21,7 +21,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.plane_windows import outputs_of, turned
 from microtir.kernels.arm_mve import copying, float_rescaling, requantise
-from microtir.kernels.arm_mve.linear import BYTES, factors_of, lanes_of
+from microtir.kernels.arm_mve.linear import BYTES, factors_of, lanes_of, shared
 from microtir.kernels.common import micro_kernel, packing
 from microtir.kernels.common.bordered_rows import window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
@@ -37,7 +37,7 @@ from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
-_TAPS = 64  # they are all printed; more make too much code
+_TAPS, _ADDED = 64, 49  # they are all printed, or twice; more make too much code
 _LARGEST = 0xFFFF  # what MOVW loads
 _TOGETHER = (1, 2, 4)  # pixels that may share vectors
 _MOST_OUTPUTS = 17  # of a channel; places of those of a vector of bytes are bytes
@@ -65,6 +65,7 @@ class Line:
     lanes: int = BYTES
     words: int = requantise.WORDS
     every: int = 1
+    less: int = 0  # taken from each stored weight
 
     @property
     def blocks(self) -> int:
@@ -105,13 +106,21 @@ class Line:
 def _factors(node: Node, *, wide: bool) -> tuple[requantise.Ints | None, requantise.Form]:
     """Return constants of the channels, None if they or the weights do not fit, and their use."""
     constants, rescaling = factors_of(node, wide=wide)
+    meant = matrix_of(node).T
+    if shared(meant) is None:
+        return None, rescaling
     assert not rescaling.bits, "products of so few taps leave room for the lower part of a bias"
     # The only sum of two products that 16 bits do not hold is 2 * -128 * -128.
-    matrix = matrix_of(node).T
+    matrix = (meant + _less(node)).astype(np.int8)
     has_largest = ((matrix[:-1] == _LEAST) & (matrix[1:] == _LEAST)).any()
     if rescaling.element is DType.INT8 and has_largest:
         return None, rescaling
     return constants, rescaling
+
+
+def _less(node: Node) -> int:
+    """Return what is taken from each stored weight: 0 where they are int8."""
+    return -(shared(node.inputs[1].values) or 0)
 
 
 _narrow, _wide = (of_node(partial(_factors, wide=wide)) for wide in (False, True))
@@ -139,7 +148,7 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
 
     needs = Feature.MVE
     cycles = 157
-    depends_on_calls = takes_multiplier = True
+    depends_on_calls = takes_multiplier = has_wide_weights = True
 
     def __init__(self, name: str, dtype: DType, *, wide: bool = False, turns: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums, self._turns = name, dtype, wide, turns
@@ -158,7 +167,7 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         taps, channels = _copied_taps(geometry), geometry.image.channels
         largest = _LARGEST // self.dtype.bytes
         in_reach = (
-            taps.count <= _TAPS
+            taps.count <= (_ADDED if geometry.has_wide_weights else _TAPS)
             and _last_column(taps) <= _LARGEST_ADD // self.dtype.bytes
             and taps.row_step <= largest
             and taps.stride * channels <= largest
@@ -185,9 +194,7 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         """
         by_rows, geometry = calls.rows > 0, Geometry.of(self._of(node))
         channels, lanes = geometry.image.channels, lanes_of(self.dtype)
-        pixels = _pixels_at_once(geometry, lanes)
-        every = outputs_of(node)
-        line = Line(-(-geometry.output.width // pixels), pixels * channels, lanes, every=every)
+        line = self._line(node)
         loops = {"le lr, 2b": line.count * line.blocks, "bne.w 1b": line.count}
         body = _printed(line, _copied_taps(geometry), self._factors(node)[1])
         row = outputs_of(node) * (body.instructions(loops) + _AROUND)
@@ -198,13 +205,16 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
             row += taps * border // 4
         return geometry.output.height * row
 
+    def _line(self, node: Node) -> Line:
+        """Return all outputs of a row, the last of which may be computed twice."""
+        geometry, lanes = Geometry.of(self._of(node)), lanes_of(self.dtype)
+        pixels, width = _pixels_at_once(geometry, lanes), geometry.output.width
+        size, every = pixels * geometry.image.channels, outputs_of(node)
+        return Line(-(-width // pixels), size, lanes, every=every, less=_less(node))
+
     def code_bytes(self, node: Node) -> int:
-        geometry = Geometry.of(self._of(node))
-        lanes, channels = lanes_of(self.dtype), geometry.image.channels
-        pixels = _pixels_at_once(geometry, lanes)
-        every = outputs_of(node)
-        line = Line(-(-geometry.output.width // pixels), pixels * channels, lanes, every=every)
-        kernels = 1 + (geometry.output.width % pixels > 0)
+        geometry, line = Geometry.of(self._of(node)), self._line(node)
+        kernels = 1 + (geometry.output.width % _pixels_at_once(geometry, line.lanes) > 0)
         return kernels * _printed(line, _copied_taps(geometry), self._factors(node)[1]).bytes
 
     def packed_bytes(self, node: Node) -> int:
@@ -228,7 +238,8 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
         assert constants is not None, "reject() was asked"
         channels, pixels = geometry.image.channels, _pixels_at_once(geometry, lanes)
         every = outputs_of(node)
-        group = Line(1, pixels * channels, lanes, rescaling.words, every)
+        group = Line(1, pixels * channels, lanes, rescaling.words, every, _less(node))
+        stored = (node.inputs[1].values + group.less).astype(np.int8)
         reaches_input = geometry.direct_step <= _LARGEST // self.dtype.bytes
         move = partial(copying.copy, dtype=self.dtype)
         source = window_rows(x, geometry, move, reaches_input=reaches_input)
@@ -238,7 +249,7 @@ class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
             return depthwise(replace(group, count=count // pixels), taps, rescaling)
 
         def product(number: int) -> Product:
-            weights = _arranged_weights(node.inputs[1].values[..., number::every], group)
+            weights = _arranged_weights(stored[..., number::every], group)
             words = _arranged_constants(constants[number::every], group)
             packed = packing.constant("weights", weights), packing.constant("constants", words)
             return Product(kernel, tuple(at(part, 0, 0, 0) for part in packed), number)
@@ -313,7 +324,8 @@ def depthwise(line: Line, taps: Taps, rescaling: requantise.Form) -> KernelDescr
     steps = f"{taps.row_step}_{taps.column_step}_{taps.stride}"
     return micro_kernel.describe(
         f"depthwise_{line.count}x{line.size}_{kernel}_{taps.channels}_{steps}_{rescaling.name}"
-        + (f"_every_{line.every}" if line.every > 1 else ""),
+        + (f"_every_{line.every}" if line.every > 1 else "")
+        + (f"_less_{line.less}".replace("-", "m") if line.less else ""),
         (f"Depthwise convolution: {line.count} x {line.size} outputs, {kernel} taps",),
         params,
         (params.y,),
@@ -347,7 +359,8 @@ def _meaning(
             offset = row * taps.row_step + column * (taps.column_step * taps.channels)
             value = load(x, group * step + byte + offset)
             weight = load(weights, block, row * taps.columns + column, lane)
-            product = te.cast(DType.INT32, value) * te.cast(DType.INT32, weight)
+            meant = te.cast(DType.INT32, weight)
+            product = te.cast(DType.INT32, value) * (meant - line.less if line.less else meant)
             return store(total, (), load(total) + product)
 
         count = line.vectors
@@ -397,6 +410,7 @@ def _values(line: Line, taps: Taps, rescaling: requantise.Form, step: int) -> di
         "taps": [_tap(taps, row, column, size) for row in range(taps.rows)
                  for column in range(taps.columns)],
         "waits_for_odd": taps.count % 2 == 0,
+        "number": str(-line.less & 0xFFFF) if line.less else "",
     }  # fmt: skip
 
 

@@ -27,8 +27,9 @@ _TURNS_OF_PART = 4
 
 @made_once
 def gemm(
-    pixels: int, values: int, stride: int, channels: int, rescaling: Form, distance: int = 0
-) -> KernelDescription:
+    pixels: int, values: int, stride: int, channels: int, rescaling: Form, distance: int = 0,
+    less: int = 0,
+) -> KernelDescription:  # fmt: skip
     """Compute `pixels` (2 or 1) by four channels per iteration.
 
     Args:
@@ -38,6 +39,7 @@ def gemm(
         channels: of the output.
         rescaling: of the sums.
         distance: elements from the outputs of a pixel to those of the next; 0: channels.
+        less: what is taken from each stored weight.
 
     Returns:
         Parameters: the first pixel's values, weights and constants of `PackedLinear`, and the
@@ -57,7 +59,7 @@ def gemm(
         total = ir.Buffer("total", (), dtype, ir.Scope.LOCAL)
         sums = _products(values, held, total, lambda step, first, n: (
             load(x, pixel * stride + first + n), load(weights, group, step, lane, n)
-        ))  # fmt: skip
+        ), less)  # fmt: skip
         word = [load(constants, group, number, lane) for number in range(rescaling.words)]
         result = rescaling.apply(load(total), word[MULTIPLIER:])
         place = pixel * distance + group * LANES + lane
@@ -72,17 +74,15 @@ def gemm(
 
     described = describe(
         f"gemm{pixels}_{values}x{channels}" + (f"_{stride}" if pixels > 1 else "")
-        + f"_{rescaling.name}{every}",
+        + f"_{rescaling.name}{every}" + (f"_less_{less}".replace("-", "m") if less else ""),
         (f"Matrix product: {_pixels(pixels)} of {values} values by {channels} channels",),
-        (x, weights, constants, y),
-        (y,),
-        loop(
-            "group", 0, groups,
-            lambda group: loop("pixel", 0, pixels, lambda pixel: lanes(group, pixel)),
-        ),
+        (x, weights, constants, y), (y,),
+        loop("group", 0, groups, lambda group: loop(
+            "pixel", 0, pixels, lambda pixel: lanes(group, pixel)
+        )),
         f"kernels/mve/gemm{pixels}.j2",
-        template_values(values, stride, channels, rescaling, distance),
-        stack_bytes=(84 if rescaling.bits else 48) if pixels == PIXELS else 28,
+        template_values(values, stride, channels, rescaling, distance, less),
+        stack_bytes=((84 if rescaling.bits else 48) if pixels == PIXELS else 28) + 8 * bool(less),
         needs=Feature.MVE,
     )  # fmt: skip
     return reading(described, y) if rescaling.adds else described
@@ -99,21 +99,24 @@ def _products(
     lanes: int,
     total: ir.Buffer,
     operands: Callable[[te.ExprLike, te.ExprLike, te.Expr], tuple[te.Expr, te.Expr]],
+    less: int,
 ) -> ir.Stmt:
-    """Add all products to `total`: `operands(step, first value of the step, n)`."""
+    """Add all products to `total`: of `operands(step, first value of the step, n)`."""
 
-    def step(number: te.ExprLike, first: te.ExprLike, length: int) -> ir.Stmt:
+    def step(number: te.ExprLike, first: te.ExprLike, length: int, begin: int = 0) -> ir.Stmt:
         def product(n: te.Expr) -> ir.Stmt:
             a, b = (te.cast(total.dtype, operand) for operand in operands(number, first, n))
-            return store(total, (), load(total) + a * b)
+            return store(total, (), load(total) + a * (b - less if less else b))
 
-        return loop("n", 0, length, product)
+        return loop("n", begin, length, product)
 
-    whole = values // lanes
+    whole, rest = divmod(values, lanes)
     sums = loop("step", 0, whole, lambda number: step(number, number * lanes, lanes))
-    if values % lanes == 0:
+    if rest == 0:
         return sums
-    return seq(sums, step(whole, max(values - lanes, 0), min(values, lanes)))
+    # What the last vector repeats meets weights of 0, which may not be so much less.
+    begin = lanes - rest if less and whole else 0
+    return seq(sums, step(whole, max(values - lanes, 0), min(values, lanes), begin))
 
 
 def template_values(

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.dtype import DType
-from microtir.graph.ir import Node
+from microtir.graph.ir import Array, Node
+from microtir.kernels.arm_dsp.patch_sums import shared_part
 from microtir.kernels.arm_mve import requantise
 from microtir.kernels.common import finish_s16, made_once, packing, refusals
 from microtir.kernels.common.weights import folded_bias, largest_sums, matrix_of
@@ -26,12 +27,13 @@ BYTES = 16  # int8 values of a vector
 class PackedLinear:
     """Weights (groups of 4 channels, steps, 4, values) int8 and constants (groups, words, 4) int32.
 
-    A step has the values of a vector: 16, or 8 of int16.
+    A step has the values of a vector: 16, or 8 of int16.  Weights are meant to be `less` less.
     """
 
     weights: ir.Buffer
     constants: ir.Buffer
     rescaling: requantise.Form
+    less: int
 
 
 def lanes_of(dtype: DType) -> int:
@@ -44,9 +46,7 @@ def steps_of(values: int, lanes: int = BYTES) -> int:
     return -(-values // lanes)
 
 
-def channel_constants(
-    matrix: npt.NDArray[np.int8], node: Node, params: LinearParams
-) -> requantise.Ints | None:
+def channel_constants(matrix: Array, node: Node, params: LinearParams) -> requantise.Ints | None:
     """Return constants of the channels of `matrix` (channels, K); None if they do not fit."""
     wide = matrix.astype(np.int64)
     return requantise.constants_of(params, folded_bias(wide, node), largest_sums(wide))
@@ -67,13 +67,18 @@ class LinearLayers:
     def _find(self, node: Node) -> requantise.Form | None:
         """Return how a node's sums are rescaled; None if its factors do not fit."""
         constants, form = factors_of(node, wide=self._wide)
-        return None if constants is None else form
+        fits = constants is not None and shared(matrix_of(node)) is not None
+        return form if fits else None
 
     def form(self, node: Node) -> requantise.Form:
         """Return the same of a node whose factors fit."""
         own_form = self.find(node)
         assert own_form is not None, "reject() was asked"
         return own_form
+
+    def less(self, node: Node) -> int:
+        """Return what is taken from each stored weight of a node: 0 where it is int8."""
+        return -refusals.asked(shared(matrix_of(node)))
 
     def packed_bytes(self, node: Node) -> int:
         packed = self.pack(node)
@@ -82,15 +87,20 @@ class LinearLayers:
     def pack(self, node: Node) -> PackedLinear:
         """Pack a node whose factors fit."""
         (constants, rescaling), groups = factors_of(node, wide=self._wide), self._groups(node)
-        matrix, words = (
-            _apart(matrix_of(node), groups),
-            _apart(refusals.asked(constants), groups),
-        )
+        less = self.less(node)
+        stored = (matrix_of(node) + less).astype(np.int8)
+        matrix, words = _apart(stored, groups), _apart(refusals.asked(constants), groups)
         return PackedLinear(
             packing.constant("weights", arranged(matrix, lanes_of(rescaling.element))),
             packing.constant("constants", requantise.by_lanes(words)),
             rescaling,
+            less,
         )
+
+
+def shared(matrix: Array) -> int | None:
+    """Return what int8 is left of without; None if there is no such number."""
+    return shared_part(matrix) if matrix.dtype == np.int16 else 0
 
 
 def _apart(rows: npt.NDArray[Of], groups: int) -> npt.NDArray[Of]:
