@@ -1464,7 +1464,7 @@ class Machine:
         pointers, exact = [i for i, v in enumerate(args) if isinstance(v, Pointer)], [*args]
         if self.quiet and pointers and function.result == "void":
             for local in {v.memory for v in args if is_local(v)}:
-                local.widen(env, range(local.count), *RANGES[local.element])
+                local.widen(env, range(local.count), None)
             return None
         pure: Any = frozenset()
         for i, v in enumerate(args):
@@ -1694,10 +1694,11 @@ class Local:
             old = env.get((self, i))
             env[self, i] = v if len(places) == 1 or old is None else machine.join(old, v)
 
-    def widen(self, env: dict[Any, Any], elements: Any, low: Any, high: Any) -> None:
-        """Give elements any value between two."""
+    def widen(self, env: dict[Any, Any], elements: Any, ends: Any) -> None:
+        """Give elements any value between two, or any at all."""
+        ends = ends or RANGES.get(self.element, (-INFINITY, INFINITY))
         for i in elements:
-            env[self, i] = Value(self.element, low, high, {}, None)
+            env[self, i] = Value(self.element, *ends, {}, None)
 
     def passed(self, what: str, mask: int, seen: Any, env: dict[Any, Any], where: str) -> None:
         """Note what a function does with bytes: its writes leave all values that it stores."""
@@ -1710,7 +1711,7 @@ class Local:
         if what == "may":
             elements = [i for i in elements if env.get((self, i)) is not None]
         if what != "read":
-            self.widen(env, elements, *(seen or RANGES[self.element]))
+            self.widen(env, elements, seen)
 
 
 MATH = (
