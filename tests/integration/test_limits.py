@@ -91,7 +91,7 @@ def test_the_smallest_program_fits_to_the_byte_or_is_refused() -> None:
     error = refusal(model, BASE.with_(budget=Budget(flash=least - 1)))
     assert error.where == "budget.flash"
     assert (
-        f"takes about {least} bytes of flash, 1 more than the budget has. The weights take "
+        f"takes about {least} bytes of flash, 1 more than the budget. The weights take "
         in error.what
     )
     assert error.fix is not None
@@ -178,7 +178,7 @@ def test_functions_of_a_user_have_a_flash_budget_too() -> None:
     schedule = te.create_schedule(te.compute((4,), lambda i: x[i] + table[i], "y"))
     size = measured(microtir.build(schedule, BASE).module).flash.bytes
     microtir.build(schedule, BASE.with_(budget=Budget(flash=size)))
-    with pytest.raises(MemoryPlanError, match="1 more than the budget has"):
+    with pytest.raises(MemoryPlanError, match="1 more than the budget"):
         microtir.build(schedule, BASE.with_(budget=Budget(flash=size - 1)))
 
 

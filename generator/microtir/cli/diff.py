@@ -83,9 +83,9 @@ def _check_config(config: CompilationConfig, source: Sequence[str]) -> None:
     plain = microcontroller().with_(module_name=config.module_name)
     if all(map(_is_compiled, source)) and config != plain:
         raise UsageError(
-            "options of a configuration have no effect on compiled programs",
+            "these inputs are compiled already, so options of a configuration have no effect",
             where="microtir diff",
-            fix="leave out these options, or give model files",
+            fix="leave out these options, or pass model files instead",
         )
 
 

@@ -375,8 +375,8 @@ _AOT_ROWS = (
         "row-fed-inputs",
         Flag(),
         False,
-        "Calls a function of the application for each row of an input when the row is needed. No "
-        "memory then holds a whole input.",
+        "Calls a function of the application for each row of an input when the row is needed. The "
+        "whole input is then never in memory at one time.",
     ),
     Option(
         Section.EXECUTOR_AOT,

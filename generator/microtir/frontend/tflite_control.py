@@ -273,10 +273,10 @@ class Control:
             needed |= behind - fixed.keys()
         if any(self._reader.is_resource(self._operator.inputs[p]) for p in needed):
             raise UnsupportedModelError(
-                "its iterations change the variable of a handle",
+                "an iteration of the loop makes a handle refer to another variable",
                 where=self._where,
-                legal="handles that iterations pass on unchanged",
-                fix="convert the model without choosing between variables",
+                legal="loops that pass each handle on unchanged",
+                fix="convert the model so that each handle always refers to the same variable",
             )
         return sorted(needed)
 

@@ -114,12 +114,11 @@ def check_flash(limit: int, weights: Sequence[Weights], code: Code) -> None:
     texts = [f"{name}: {size} bytes for {', '.join(users)}" for name, size, users in largest]
     about = "" if code.is_known else "about "
     raise LimitError(
-        f"the smallest program takes {about}{total} bytes of flash, {total - limit} more than the "
-        f"budget has. The weights take {arrays} bytes, and the code takes {about}{code.bytes} "
-        "bytes",
+        f"even the smallest program takes {about}{total} bytes of flash, {total - limit} more than "
+        f"the budget. The weights take {arrays} bytes, and the code takes {about}{code.bytes} bytes",
         where="budget.flash",
         legal=f"a budget of {total} bytes or more, {_certainty(arrays, code)}",
-        fix=f"raise the limit, or reduce the largest arrays. These are {listed(texts)}",
+        fix=f"raise the budget, or reduce the largest arrays of weights: {listed(texts)}",
         resource=Resource.FLASH,
         taken=total,
         allowed=limit,

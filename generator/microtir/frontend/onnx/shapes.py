@@ -180,9 +180,8 @@ class InputShapes:
             ahead = self.shapes[other][: places[0][0]] if places else ()
             if [e for _, e in places] != [first] or any(extent != 1 for extent in ahead):
                 raise UsageError(
-                    f"input {brief(name)!r} has a range in its shape, and "
-                    f"{brief(other)!r} must have the same one, {_text(first)}, as its outermost"
-                    " extent (after extents of 1)",
+                    f"the shape of input {brief(name)!r} has the range {_text(first)}. The first "
+                    f"extent of {brief(other)!r} that is not 1 must be the same range",
                     where=file,
                     legal=_OUTERMOST,
                     fix=Fix("correct `input_shapes`", "correct --input-shapes"),
