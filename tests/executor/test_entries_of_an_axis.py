@@ -73,7 +73,7 @@ def test_a_run_computes_the_first_tokens(tmp_path: Path) -> None:
     model = of_tokens()
     artifact = microtir.build(from_onnx(model, dims={"tokens": range(1, MOST + 1)}), COUNTED)
     net = CountedRuns(artifact, tmp_path)
-    assert "dimension 1 of x has, 1 to 5: the first" in (tmp_path / "net.h").read_text()
+    assert "dimension 1 of x has, 1 to 5. The first" in (tmp_path / "net.h").read_text()
     inputs = {"x": floats(1, MOST, WIDTH), "ids": RNG.integers(0, TOKENS, (1, MOST))}
     for count in (1, 3, MOST):
         status, made = net.run(inputs, count)
