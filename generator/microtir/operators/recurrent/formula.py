@@ -262,13 +262,17 @@ def finished_gates(layer: FormulaContext, sums: Callable[[int, te.Expr], te.Expr
     """
     is_float = layer.node.inputs[0].dtype.is_float
     finish = _float_finish(layer) if is_float else _integer_finish(layer)
-    table = te.constant(np.stack([part.start for part in finish], axis=1), "starts")
+    starts = {number: part.start for number, part in enumerate(finish) if part.start.any()}
+    table = te.constant(np.stack([*starts.values()], axis=1), "starts") if starts else None
+    columns = list(starts)
 
     def finished(number: int, unit: te.Expr) -> te.Expr:
         part, total = finish[number], sums(number, unit)
         if not _is_one(part.factor):
             total = total * _of_channel(part.factor, unit)
-        return part.apply(total + table[unit, number] if part.start.any() else total)
+        if table is not None and number in columns:
+            total = total + table[unit, columns.index(number)]
+        return part.apply(total)
 
     return lambda gate, unit: (finished(gate, unit), finished(gate + recurrent.GATES, unit))
 
