@@ -115,7 +115,7 @@ def check_flash(limit: int, weights: Sequence[Weights], code: Code) -> None:
     about = "" if code.is_known else "about "
     raise LimitError(
         f"even the smallest program takes {about}{total} bytes of flash, {total - limit} more than "
-        f"the budget. The weights take {arrays} bytes, and the code takes {about}{code.bytes} bytes",
+        f"the budget. The weights take {arrays} bytes, and the code {about}{code.bytes} bytes",
         where="budget.flash",
         legal=f"a budget of {total} bytes or more, {_certainty(arrays, code)}",
         fix=f"raise the budget, or reduce the largest arrays of weights: {listed(texts)}",
