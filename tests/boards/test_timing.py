@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from microtir.boards import ProjectType, load_board
+from microtir.certificate import certified, counting
 from microtir.config import CompilationConfig
 from microtir.profiling import extreme_instructions, measure
+from microtir.profiling.static_count import StaticCount
 from microtir.projects import ProjectOptions, generate
 from microtir.projects.samples import extreme_samples
 from microtir.tir.analysis.timing import Time
@@ -77,6 +79,24 @@ def test_the_certificate_and_the_header_have_the_number(microtir: Command, tmp_p
             assert machine_code["least"] < counted["instructions"] <= most
             assert defined == {"INSTRUCTIONS_MAX": f"{most}"}
             assert all(f" * {branch}\n" in header for branch in machine_code["branches"])
+
+
+@pytest.mark.parametrize(("least", "most"), [(-2, -1), (1, 2)])
+def test_a_count_without_the_run_is_a_problem(
+    least: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A static count that does not contain the count of the run is not stated, and why."""
+    board = load_board("mps2_an386")
+    run = profiled(board.name).instructions
+    wrong = StaticCount({"digits_run": run + most}, least=run + least)
+    monkeypatch.setattr(counting, "static_count", lambda _: wrong)
+    artifact = digits(str(board.target))
+    counted = counting.count_instructions(artifact, board)
+    reason = f"its count is {run + least} to {run + most}, but a run took {run} instructions"
+    assert (counted.range, counted.machine_code.problem) == (None, reason)
+    header = next(f.text for f in certified(artifact, counted).sources if f.path == "digits.h")
+    assert f"The machine code was not checked: {reason}." in header
+    assert "DIGITS_INSTRUCTIONS_MAX" not in header
 
 
 def test_constant_time_is_refused_by_layer(microtir: Command, tmp_path: Path) -> None:

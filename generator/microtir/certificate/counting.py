@@ -6,7 +6,7 @@ from microtir.artifact import Artifact
 from microtir.boards.board import Board
 from microtir.certificate.data import InstructionFacts
 from microtir.profiling import board_program, measure
-from microtir.profiling.static_count import static_count
+from microtir.profiling.static_count import StaticCount, static_count
 from microtir.projects import ProjectOptions
 
 
@@ -21,6 +21,10 @@ def count_instructions(artifact: Artifact, board: Board) -> InstructionFacts:
     """
     with board_program(artifact, board) as project:
         run, machine_code = measure(project), static_count(project)
+    least, most = machine_code.least, machine_code.instructions
+    if not machine_code.problem and not least <= run.instructions <= most:
+        text = f"its count is {least} to {most}, but a run took {run.instructions} instructions"
+        machine_code = StaticCount({}, problem=text)
     return InstructionFacts(
         run.board,
         run.compiler,

@@ -189,9 +189,9 @@ class InstructionFacts:
 
     @property
     def range(self) -> tuple[int, int] | None:
-        """Return the least and the most of any input, if they are known and hold for the run."""
-        least, most = self.machine_code.least, self.machine_code.instructions
-        return (least, most) if least <= self.instructions <= most else None
+        """Return the least and the most of any input, None if there is a problem."""
+        known = self.machine_code
+        return None if known.problem else (known.least, known.instructions)
 
 
 @dataclass(frozen=True, slots=True)
