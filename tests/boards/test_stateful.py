@@ -15,7 +15,7 @@ from microtir.host import Session
 from microtir.projects import Project, ProjectOptions, Samples, generate, run_samples
 from microtir.rewrite.reference import execute_steps
 from tests.execute.stateful import Case, case_of
-from tests.support.board_projects import digits
+from tests.support.board_projects import BOARD_OF_EACH_TYPE, digits
 from tests.support.stateful import random_model
 
 STEPS = 6
@@ -153,17 +153,7 @@ def test_samples_of_other_lengths_are_refused(case: Case, tmp_path: Path) -> Non
         generate(case.artifact, "host", ProjectType.BAREMETAL, tmp_path / "p", options=options)
 
 
-@pytest.mark.parametrize(
-    ("board", "kind"),
-    [
-        ("mps2_an386", "baremetal"),
-        ("mps2_an386", "cmake"),
-        ("nrf52840dk", "zephyr"),
-        ("esp32c3_devkitm", "esp-idf"),
-        ("teensy41", "platformio"),
-        ("teensy41", "arduino"),
-    ],
-)
+@pytest.mark.parametrize(("board", "kind"), BOARD_OF_EACH_TYPE)
 def test_projects_say_how_a_state_begins(case: Case, board: str, kind: str, tmp_path: Path) -> None:
     """The page of a project tells whoever writes an application of his own."""
     made = generate(case.artifact, board, kind, tmp_path / "p")

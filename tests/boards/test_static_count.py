@@ -14,9 +14,7 @@ from microtir.profiling import extreme_instructions, profile
 from tests.support.board_projects import digits, digits_with
 from tests.support.command import Command
 
-
-@pytest.mark.compiler_version
-@pytest.mark.parametrize(
+on_boards = pytest.mark.parametrize(
     "name",
     [
         "mps2_an386",
@@ -27,6 +25,10 @@ from tests.support.command import Command
         ),
     ],
 )
+
+
+@pytest.mark.compiler_version
+@on_boards
 def test_counts_of_the_example_agree(name: str) -> None:
     """For each layer it is the most of what runs; without masks an M0 branches more."""
     board = load_board(name)
@@ -43,17 +45,7 @@ def test_counts_of_the_example_agree(name: str) -> None:
 
 
 @pytest.mark.compiler_version
-@pytest.mark.parametrize(
-    "name",
-    [
-        "microbit",
-        "mps2_an386",
-        *(
-            pytest.param(name, marks=pytest.mark.soak_only)
-            for name in ("mps2_an385", "mps2_an500", "mps2_an505", "mps3_an547")
-        ),
-    ],
-)
+@on_boards
 def test_masks_make_the_count_exact(name: str) -> None:
     """With `--constant-time 1` no branch depends on data, and the counts are equal."""
     board = load_board(name)

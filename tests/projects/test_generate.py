@@ -17,7 +17,13 @@ from microtir.boards.errors import BoardError, ModelTooLargeError, ProjectError
 from microtir.dtype import DType
 from microtir.errors import OutputError, TemplateFileError, UsageError
 from microtir.projects import ProjectOptions, Samples, generate, load_project
-from tests.support.board_projects import digits, digits_samples, executed_boards, is_left_alone
+from tests.support.board_projects import (
+    BOARD_OF_EACH_TYPE,
+    digits,
+    digits_samples,
+    executed_boards,
+    is_left_alone,
+)
 
 M4 = "c -mcpu=cortex-m4"
 
@@ -282,17 +288,7 @@ def test_project_file_holds_the_layers(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("board", "kind"),
-    [
-        ("mps2_an386", "baremetal"),
-        ("mps2_an386", "cmake"),
-        ("nrf52840dk", "zephyr"),
-        ("esp32c3_devkitm", "esp-idf"),
-        ("teensy41", "platformio"),
-        ("teensy41", "arduino"),
-    ],
-)
+@pytest.mark.parametrize(("board", "kind"), BOARD_OF_EACH_TYPE)
 def test_the_page_of_a_project_answers_an_engineer(board: str, kind: str, tmp_path: Path) -> None:
     """It says what stack a run takes, where weights lie and who may run; its call compiles."""
     model = digits(str(load_board(board).target))

@@ -50,6 +50,16 @@ int32_t added(void)
 """
 """What a program of the example and a running sum begins with: one function runs each."""
 
+BOARD_OF_EACH_TYPE = (
+    ("mps2_an386", "baremetal"),
+    ("mps2_an386", "cmake"),
+    ("nrf52840dk", "zephyr"),
+    ("esp32c3_devkitm", "esp-idf"),
+    ("teensy41", "platformio"),
+    ("teensy41", "arduino"),
+)
+"""A board for each type of project."""
+
 
 @cache
 def digits(target: str, module_name: str = "digits", *, workspace_io: bool = False) -> Artifact:
