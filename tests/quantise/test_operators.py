@@ -7,10 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Graph
+from microtir.operators.conditions.definition import Greater
+from microtir.operators.selection.definition import Select
 from microtir.quantise import Calibration, QuantiseOptions, Width, quantise
 from microtir.rewrite.verify import verify
+from tests.support import graphs
 from tests.support.operator_cases import OPERATORS, generate
 from tests.support.sketch import Case
 
@@ -84,3 +88,23 @@ def test_16_bits_stand_for_them_closer(name: str) -> None:
     assert {layer.width for layer in wide.layers} == {Width.INT16}
     pairs = zip(narrow.layers, wide.layers, strict=True)
     assert all(second.sqnr >= first.sqnr for first, second in pairs)
+
+
+@pytest.mark.parametrize("width", [Width.INT8, Width.INT16])
+@pytest.mark.parametrize("threshold", [0.0, 0.1])
+def test_numbers_are_compared_and_not_their_integers(width: Width, threshold: float) -> None:
+    """A constant and an activation have scales of their own."""
+    x, small, y = (graphs.tensor(name, (1, 8)) for name in ("x", "small", "y"))
+    limit = graphs.constant("limit", np.array([threshold], np.float32))
+    is_above = graphs.tensor("is_above", (1, 8), DType.BOOL)
+    nodes = [
+        graphs.node(Greater(), (x, limit), is_above),
+        graphs.node(Select(), (is_above, x, small), y),
+    ]
+    samples = np.random.default_rng(1).uniform(-1, 1, (8, 1, 8)).astype(np.float32)
+    result = quantise(
+        graphs.graph(nodes, [x, small], [y]), {"x": samples, "small": samples / 8},
+        replace(PLAIN, width=width)
+    )  # fmt: skip
+    assert min(layer.sqnr for layer in result.layers) >= 35.0
+    assert bool(result.floats) == (width is Width.INT16)

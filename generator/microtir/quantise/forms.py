@@ -12,6 +12,7 @@ from microtir.operators import record_of
 from microtir.operators.common.problem import Problem
 from microtir.operators.common.quantization import Scales
 from microtir.operators.common.types import TypeRule, TypeSignature
+from microtir.operators.conditions.definition import Comparison
 from microtir.operators.control.definition import PutItem
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.cumulation.definition import Cumsum
@@ -59,6 +60,8 @@ def integer_form(node: Node, width: Width) -> IntegerForm | None:
     activation = ACTIVATIONS.get(width)
     if activation is None or not _computes_on_scales(node):
         return None
+    if activation is DType.INT16 and isinstance(node.op, Comparison):
+        return None  # LiteRT compares integers as stored; scales of tflite-micro are undefined
     definition = record_of(node.op).definition
     for signature in definition.types.signatures or ():
         inputs = tuple(_inputs(node, definition.types, signature))

@@ -45,8 +45,8 @@ def affine(low: float, high: float, dtype: DType) -> Quantization:
 
 
 def _scale(real: float) -> float:
-    """Return a scale as files store it; 1 for a tensor of zeros."""
-    return float(np.float32(max(real, _LEAST_SCALE))) if real > 0 else 1.0
+    """Return a scale as files store it; below 1, as comparisons want it, for zeros."""
+    return float(np.float32(max(real, _LEAST_SCALE))) if real > 0 else 0.5
 
 
 def real_range(quant: Quantization, dtype: DType) -> tuple[float, float]:
