@@ -118,5 +118,5 @@ def test_a_memory_that_holds_the_weights_too(microtir: Command, name: str) -> No
     assert result.status == 2
     assert (
         "or its amount is unknown" in result.diagnostic
-        and "fix:      give a number of bytes" in result.diagnostic
+        and "fix:      give the limit as a number of bytes" in result.diagnostic
     )

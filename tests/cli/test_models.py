@@ -159,7 +159,7 @@ def test_check_names_dynamic_shapes_as_such(microtir: Command, tmp_path: Path) -
     result = microtir("check", path)
     assert result.status == 1
     assert result.out.startswith("dynamic.tflite: 1 problem, for cortex-m4\n")
-    assert "the dynamic shape (-1, -1, 4, 2), stored as (1, 1, 4, 2)" in result.out
+    assert "is open: (-1, -1, 4, 2) (stored as (1, 1, 4, 2))" in result.out
 
 
 def test_compile_of_an_unsupported_model(microtir: Command, unsupported: Path) -> None:

@@ -261,7 +261,7 @@ def test_several_inputs_and_wanted_numbers(microtir: Command, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("array", "words"),
     [
-        (np.zeros((5, 1, 8, 8), np.float32), "have their channels first"),
+        (np.zeros((5, 1, 8, 8), np.float32), ", with their channels first"),
         (np.zeros((5, 7, 8, 1), np.float32), "the shape (5, 7, 8, 1)"),
         (np.zeros((5, 8, 8, 1), np.uint8), "the samples have the type uint8"),
         (np.full((5, 8, 8, 1), np.nan, np.float32), "not finite"),
@@ -299,7 +299,7 @@ def test_samples_that_look_wrong(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--int8", "--16x8"), "--16x8 and --int8 name different widths"),
+        (("--int8", "--16x8"), "--16x8 and --int8 set different widths"),
         (("--weights", "5"), "--weights is 5 bits"),
         (("--layer", "conv"), "'conv' cannot be read"),
         (("--layer", "conv=int9"), "there is no width 'int9'"),

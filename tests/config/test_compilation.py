@@ -110,7 +110,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (
         {"pass_config": {"tir.disable_unroll": True, "tir.unroll_max_extent": 8}},
         "pass_config.tir.unroll_max_extent",
-        "is 8, which contradicts 'tir.disable_unroll' = True",
+        "is 8, which cannot be combined with 'tir.disable_unroll' = True",
     ),
 ]
 

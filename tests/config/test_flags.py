@@ -201,7 +201,7 @@ def test_pool_flags_take_names_in_either_form() -> None:
         ({"--module-name": ["a", "b"]}, "'--module-name' is given 2 times"),
         ({"--optimize": "size"}, "'optimize' is 'size'"),
         ({"--executor-aot-unpacked-api": "2"}, "'unpacked-api' is '2'"),
-        ({"--executor-aot-unpacked-api": "0"}, "contradicts 'interface-api'"),
+        ({"--executor-aot-unpacked-api": "0"}, "cannot be combined with 'interface-api'"),
         ({"--executor-aot-workspace-byte-alignment": "3"}, "not a power of two"),
         ({"--executor": "grap"}, "did you mean 'graph'?"),
         (

@@ -138,7 +138,7 @@ def test_an_input_by_rows_takes_a_few_rows() -> None:
 )
 def test_contradictions_are_refused(option: str, changes: dict[str, Any], against: str) -> None:
     """A tensor that is never there as a whole cannot be passed packed, or be placed."""
-    with pytest.raises(ConfigError, match=f"'{option}' is True, which contradicts .*{against}"):
+    with pytest.raises(ConfigError, match=f"'{option}' is True, which excludes .*{against}"):
         CompilationConfig(targets="c", executor=Executor("aot", {option: True}), **changes)
 
 

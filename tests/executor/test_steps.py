@@ -134,7 +134,9 @@ def test_without_steps() -> None:
 
 def test_packed_is_refused() -> None:
     """A packed call runs the whole model."""
-    with pytest.raises(ConfigError, match="contradicts interface-api 'packed'") as error:
+    with pytest.raises(
+        ConfigError, match="cannot be combined with interface-api 'packed'"
+    ) as error:
         CompilationConfig(
             targets="c", executor=Executor("aot", {"interface-api": "packed", "steps": True})
         )

@@ -311,11 +311,11 @@ def test_subgraphs_take_what_they_are_given() -> None:
     loop = Loop(1)
     loop.limit(Code.LESS, 3)
     data = loop.built([loop.step()], [0])
-    assert "its subgraph 'condition' takes 2 tensors and gives 1" in refusal(data)
+    assert "its subgraph 'condition' has 2 inputs and 1 outputs" in refusal(data)
     builder = TfliteBuilder()
     x, y = (builder.tensor(name, SHAPE, np.float32) for name in "xy")
     builder.operator(Code.WHILE, [x], [y], WhileOptions(0, 7))
-    assert "it runs subgraph 0" in refusal(builder.build([x], [y]))
+    assert "it calls subgraph 0" in refusal(builder.build([x], [y]))
 
 
 def coder() -> bytes:

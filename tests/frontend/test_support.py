@@ -143,7 +143,7 @@ _INT16 = "quantise activations to 8 bits instead of 16: convert with TFLITE_BUIL
 def test_other_integer_models_are_refused(code: BuiltinOperator, dtype: type, fix: str) -> None:
     """Operators that have no 16-bit activations get advice."""
     text = refusal(quantized(code, dtype))
-    assert f"{code.name} ('y0'): its types are {np.dtype(dtype).name}" in text
+    assert f"{code.name} ('y0'): its types (inputs -> outputs) are {np.dtype(dtype).name}" in text
     assert f"\n  fix:      {fix}" in text
 
 
@@ -211,11 +211,11 @@ def test_elements_of_any_type_are_moved(dtype: str) -> None:
         ),
         (
             model(Code.QUANTIZE, [Value((4,))], Value((4,), np.int32, None, (0.5,), (0,))),
-            "its types are float32 -> int32\n  expected: float32, int8, int16, int32, uint8 ->",
+            "outputs) are float32 -> int32\n  expected: float32, int8, int16, int32, uint8 ->",
         ),
         (
             model(Code.ADD, [Value((4,)), zeros(4, dtype=np.int32)], Value((4,)), AddOptions()),
-            "its types are float32, int32 -> float32\n  expected: float32; int8",
+            "(inputs -> outputs) are float32, int32 -> float32\n  expected: float32; int8",
         ),
     ],
 )

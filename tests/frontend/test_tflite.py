@@ -179,8 +179,9 @@ def test_dynamic_shapes_are_refused(shape: tuple[int, ...], signature: tuple[int
     """Any other dynamic extent is refused, with what to do."""
     text = refusal(model(Code.RELU, [Value(shape, signature=signature)], Value(shape)))
     assert text == (
-        f"model: tensor 0 'x0': the input has the dynamic shape {signature}, stored as {shape}\n"
-        "  expected: fixed extents; -1 for the batch (dimension 0) where the stored extent is 1\n"
+        f"model: tensor 0 'x0': the shape of the input is open: {signature} (stored as {shape})\n"
+        "  expected: fixed extents; but dimension 0, the batch, may be -1 "
+        "if its stored extent is 1\n"
         "  fix:      convert the model with fixed input shapes, such as Input(batch_shape=(1, ...))"
     )
 
@@ -201,7 +202,8 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     problems = check(path)
     convolution, custom, half_type = map(str, problems)
     assert convolution == (
-        "legacy.tflite: operator 0 CONV_2D ('first'): its types are int32 -> int32\n"
+        "legacy.tflite: operator 0 CONV_2D ('first'): "
+        "its types (inputs -> outputs) are int32 -> int32\n"
         "  expected: int8, int8, int32 -> int8; int8, int16, int32 -> int8;"
         " float32, float32, float32 -> float32;"
         " float32, int8, float32 -> float32; int16, int8, int64 -> int16;"

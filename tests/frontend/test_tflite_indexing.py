@@ -152,7 +152,7 @@ def test_shapes_that_a_model_computes_are_attributes() -> None:
         (Code.TOPK_V2, [Value((4,)), indices(1)], [Value((4,)), indices(4)], None,
          "the model computes the number of values (input 1 'x1')"),
         (Code.TOPK_V2, [Value((4,)), ints(1)], Value((1,)), None,
-         "its types are float32 -> float32\n  expected: float32 -> float32, int32;"),
+         "outputs) are float32 -> float32\n  expected: float32 -> float32, int32;"),
         (Code.TOPK_V2, [Value((4,)), ints(1)], [Value((1,)), indices(1), indices(1)], None,
          "it has 3 outputs\n  expected: 1 to 2"),
         (Code.BROADCAST_ARGS, [indices(2, 1), indices(2)], Value((2,), np.int32), None,

@@ -56,7 +56,7 @@ def test_option_says_nothing_of_int8() -> None:
             [X, zeros(1, 1, 1, 2, dtype=np.int8, scales=(0.5,)), B32],
             X,
             DepthwiseConv2DOptions(Padding.SAME, 1, 1, 1),
-            "its types are int16, int8, int32 -> int16\n  expected: int8, int8, int32 -> int8;",
+            "outputs) are int16, int8, int32 -> int16\n  expected: int8, int8, int32 -> int8;",
         ),
         (
             CONV,

@@ -79,9 +79,21 @@ def test_l2_pool() -> None:
         (Code.REDUCE_MIN, ReducerOptions(), ints(0), (2, 3), "its shape is (2, 3)"),
         (Code.ARG_MAX, ARG_MAX, ints(0, 1), (4,), "the axis has 2 numbers"),
         (Code.ARG_MIN, ARG_MIN, ints(-4), (2, 3), "axis -4 of a tensor with 3 dimensions"),
-        (Code.ARG_MAX, ARG_MAX, ints(1), (2, 4), "its types are float32 -> float32"),
+        (
+            Code.ARG_MAX,
+            ARG_MAX,
+            ints(1),
+            (2, 4),
+            "its types (inputs -> outputs) are float32 -> float32",
+        ),
         (Code.CUMSUM, CumsumOptions(), ints(5), SHAPE, "axis 5 of a tensor with 3 dimensions"),
-        (Code.REDUCE_ALL, ReducerOptions(), ints(1), (2, 4), "its types are float32 -> float32"),
+        (
+            Code.REDUCE_ALL,
+            ReducerOptions(),
+            ints(1),
+            (2, 4),
+            "its types (inputs -> outputs) are float32 -> float32",
+        ),
     ],
 )
 def test_refusals(

@@ -103,7 +103,7 @@ WEIGHTS = zeros(2, 1, 1, 2, dtype=np.int8, scales=(0.5,))
                 INT16,
                 TransposeConvOptions(Padding.SAME, 1, 1),
             ),
-            "its types are int16, int8, int32 -> int16",
+            "its types (inputs -> outputs) are int16, int8, int32 -> int16",
         ),
         (
             model(

@@ -187,4 +187,4 @@ def test_initial_values_are_known_at_compile_time() -> None:
         x, out = (builder.tensor(name, (1, 2), np.float32) for name in ("x", "out"))
         builder.operator(Code.CALL_ONCE, [], [], CallOnceOptions(number))
         builder.operator(Code.ADD, [x, x], [out], AddOptions())
-        assert f"it names subgraph {number}" in str(check(builder.build([x], [out]))[0])
+        assert f"it calls subgraph {number}" in str(check(builder.build([x], [out]))[0])

@@ -329,4 +329,4 @@ def test_a_condition_that_assigns_is_refused() -> None:
     ends = [builder.tensor("end", (), np.int32), *floats(builder, "out")]
     options = WhileOptions(asks.number, body.number)
     builder.operator(Code.WHILE, [constant(builder, "zero", 0), x], ends, options)
-    assert "its condition assigns a variable" in refusal(builder.build([x], [ends[1]]))
+    assert "the condition of the loop assigns a variable" in refusal(builder.build([x], [ends[1]]))

@@ -338,7 +338,9 @@ def test_a12_a15_a_small_pool_says_by_how_much() -> None:
 
 def test_a15_interface_c_without_unpacked_api_is_one_sentence() -> None:
     """TVM: 47 lines that ended in an expression of its source."""
-    with pytest.raises(ConfigError, match="contradicts 'interface-api' = 'c'") as caught:
+    with pytest.raises(
+        ConfigError, match="cannot be combined with 'interface-api' = 'c'"
+    ) as caught:
         Executor("aot", {"interface-api": "c", "unpacked-api": False})
     assert caught.value.fix == "leave unpacked-api out, or choose interface-api 'packed'"
 

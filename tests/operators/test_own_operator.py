@@ -124,7 +124,7 @@ def test_its_rules_are_asked() -> None:
     """What its definition, its reader and the list of readers object to is refused."""
     with pytest.raises(UnsupportedModelError, match="its scale is too large"):
         microtir.frontend.from_tflite(file(np.int8, 0.75), operators=[SOFTSIGN])
-    with pytest.raises(UnsupportedModelError, match="its types are int16 -> int16"):
+    with pytest.raises(UnsupportedModelError, match="are int16 -> int16"):
         microtir.frontend.from_tflite(file(np.int16), operators=[SOFTSIGN])
     with pytest.raises(ModelFileError, match="3 bytes of options"):
         microtir.frontend.from_tflite(file(np.int8, options=b"abc"), operators=[SOFTSIGN])

@@ -56,7 +56,7 @@ def test_its_definition_is_asked() -> None:
     assert (definition.op, definition.name, definition.inputs) == (Cube, "cube", (1, 1))
     assert definition.traits == {Trait.ELEMENTWISE, Trait.TABULATED}
     cube = _node(DType.INT32)
-    with pytest.raises(GraphError, match="its types are int32 -> int32"):
+    with pytest.raises(GraphError, match="are int32 -> int32"):
         verify(graph([cube], cube.inputs, cube.outputs))
 
 

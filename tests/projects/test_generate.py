@@ -64,7 +64,7 @@ def test_project_is_loaded_again(tmp_path: Path) -> None:
         ("{", "is damaged"),
         ("[]", "is damaged"),
         ('{"format": 1}', "is damaged"),
-        ('{"format": 99}', "written in format 99"),
+        ('{"format": 99}', "project has format 99"),
     ],
 )
 def test_folder_that_is_no_project(text: str | None, message: str, tmp_path: Path) -> None:

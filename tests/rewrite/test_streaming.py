@@ -225,7 +225,7 @@ def test_axes_without_frames_are_refused() -> None:
     assert "axis 0 of 'x'" in refused(whole, stream_axis="0")
     assert "expected: 1" in refused(whole, stream_axis="3")
     assert "axis 7" in refused(whole, stream_axis="7")
-    with pytest.raises(ConfigError, match="contradicts 'stateful'"):
+    with pytest.raises(ConfigError, match="cannot be combined with 'stateful'"):
         CompilationConfig(targets="c", stateful=True, stream_axis="1")
     assert "expected: 1 to 15" in refused(whole, stream_axis="1", stream_hop=16)
     assert "no input is called 'z'" in refused(whole, stream_axis="z=1")

@@ -150,7 +150,7 @@ BROKEN_NODES: dict[str, tuple[Callable[[], Graph], str]] = {
     ),
     "types": (
         lambda: _unary(Relu(), tensor("x", (4,), I32), tensor("y", (4,), I32)),
-        "its types are int32 -> int32",
+        "its types (inputs -> outputs) are int32 -> int32",
     ),
     "float bias of int8": (
         lambda: _of(
@@ -160,19 +160,19 @@ BROKEN_NODES: dict[str, tuple[Callable[[], Graph], str]] = {
                 _int8("y", 1, 3),
             )
         ),
-        "its types are int8, int8, float32 -> int8",
+        "its types (inputs -> outputs) are int8, int8, float32 -> int8",
     ),
     "dequantize to int8": (
         lambda: _unary(Dequantize(), _int8("x", 4), _int8("y", 4)),
-        "its types are int8 -> int8",
+        "its types (inputs -> outputs) are int8 -> int8",
     ),
     "quantize to float": (
         lambda: _unary(Quantize(), _X, _Y),
-        "its types are float32 -> float32",
+        "its types (inputs -> outputs) are float32 -> float32",
     ),
     "moved type": (
         lambda: _unary(Reshape(), _X, tensor("y", (4,), I8)),
-        "its types are float32 -> int8",
+        "its types (inputs -> outputs) are float32 -> int8",
     ),
     "cast shape": (
         lambda: _unary(CastTo(), _X, tensor("y", (4,), I8)),

@@ -194,7 +194,7 @@ def test_project_and_archive_to_take() -> None:
         ("nonsense", {}, "'nonsense' is not a request"),
         ("plan", {}, "'plan' is missing"),
         ("plan", {"plan": [1]}, "'plan' is [1]"),
-        ("plan", {"plan": {**PLAN, "model": 99}}, "this model is no longer stored"),
+        ("plan", {"plan": {**PLAN, "model": 99}}, "the studio no longer has this model"),
         ("plan", {"plan": {**PLAN, "path": "/etc/passwd"}}, "'path' in 'plan' is unknown"),
         ("plan", {"plan": {**PLAN, "ram_budget": "x"}}, "'plan.ram_budget' is 'x'"),
         ("plan", {"plan": {**PLAN, "optimize": "sped"}}, "did you mean 'speed'?"),

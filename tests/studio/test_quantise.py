@@ -140,8 +140,8 @@ def test_what_cannot_be_asked(page: Page) -> None:
     samples = _drop_samples(page, _samples())["number"]
     model = _float_model(page)
     for number, data, width, words in (
-        (model, 999, "int8", "no longer stored"),
-        (999, samples, "int8", "no longer stored"),
+        (model, 999, "int8", "no longer has"),
+        (999, samples, "int8", "no longer has"),
         (model, samples, "int3", "int3"),
         (0, samples, "int8", "samples have the type float32"),
     ):
@@ -159,7 +159,7 @@ def test_the_newest_samples_are_kept(page: Page) -> None:
         _drop_samples(page, b"x")
     model = _float_model(page)
     (error,) = page.ask("quantise", model=model, samples=first["number"], width="int8")
-    assert error["what"] == "these samples are no longer stored"
+    assert error["what"] == "the studio no longer has these samples"
 
 
 def test_samples_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:

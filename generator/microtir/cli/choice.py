@@ -31,5 +31,7 @@ def check_exclusive(what: str, where: str, **options: object) -> None:
     used = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
     if len(used) > 1:
         raise UsageError(
-            f"{used[0]} and {used[1]} name different {what}", where=where, fix="give only one"
+            f"{used[0]} and {used[1]} name different {what}",
+            where=where,
+            fix="use only one of them",
         )

@@ -175,7 +175,7 @@ def _limits_of_board(
             raise UsageError(
                 f"the board '{board}' has no {name} left for a model, or its amount is unknown",
                 where=f"--{name}-budget {_OF_BOARD}",
-                fix="give a number of bytes",
+                fix="give the limit as a number of bytes",
             )
     return {name: limit for name, limit in known.items() if limit}
 

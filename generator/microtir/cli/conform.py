@@ -59,7 +59,7 @@ def conform(
         )
     if output is None and not run:
         raise UsageError(
-            "without -o nothing would be done", where="--no-run", fix="add -o with a folder"
+            "without -o there is nothing to do", where="--no-run", fix="add -o with a folder"
         )
     described = load_spec(spec)
     functions = defined_functions(folder, described)

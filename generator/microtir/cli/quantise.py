@@ -82,7 +82,9 @@ def _check_output(model: str, output: Path) -> None:
             legal=" or ".join(f"NAME{suffix}" for suffix in _SUFFIXES),
         )
     if output.resolve() == model_path(model).resolve():
-        raise UsageError("it is the model file", where=f"{_WHERE} -o", fix="choose another name")
+        raise UsageError(
+            "the output would replace the model", where=f"{_WHERE} -o", fix="choose another name"
+        )
 
 
 def _write(result: Quantised, output: Path) -> Stored:

@@ -58,7 +58,9 @@ Int8 = Annotated[
 Int16 = Annotated[bool, typer.Option("--16x8", help="16 bits for activations, 8 for weights.")]
 WeightBits = Annotated[
     int,
-    typer.Option("--weights", metavar="4|8", help="Bits of weights, if a kernel supports them."),
+    typer.Option(
+        "--weights", metavar="4|8", help="Bits of each weight, where a kernel supports this."
+    ),
 ]
 LayerWidths = Annotated[
     list[str] | None,
@@ -80,7 +82,9 @@ CalibrationName = Annotated[
 ]
 Percentile = Annotated[
     float,
-    typer.Option("--percentile", metavar="P", help="Percentage of the values within a range."),
+    typer.Option(
+        "--percentile", metavar="P", help="Percentage of a tensor's values that its range covers."
+    ),
 ]
 InputType = Annotated[
     str,
@@ -246,9 +250,9 @@ def _width_of(*, int8: bool, int16: bool, weights: int) -> str:
     if len(chosen) > 1 or (int16 and weights == 4):
         other = "--int8" if len(chosen) > 1 else "--weights 4"
         raise UsageError(
-            f"--16x8 and {other} name different widths",
+            f"--16x8 and {other} set different widths for the same layers",
             where="--16x8",
-            fix="give only one of the two options, and use --layer for other layers",
+            fix="use only one of the two options, and --layer for the layers that differ",
         )
     return "16x8" if int16 else "int4" if weights == 4 else "int8"
 

@@ -393,7 +393,7 @@ def _check_device(module: IRModule, extern: ir.ExternFunction, known: ir.Device)
         raise UsageError(
             f"the function uses the device '{known.name}', but the program is not a model",
             where=where,
-            legal="devices only in models, whose entry function activates them",
+            legal="devices only in models, because the entry function of a model activates them",
             fix="activate the device in the C function itself",
         )
     if extern.device != known:

@@ -86,7 +86,7 @@ def _pools(
             raise ConfigError(
                 f"{kind.section.label} '{name}' is given, but the configuration declares no pool",
                 where=find(kind.section, name).path,
-                fix="leave it out",
+                fix="leave this option out",
             )
         chosen = value if isinstance(value, Mapping) else {p.pool_name: value for p in pools}
         for pool_name in chosen:

@@ -166,8 +166,8 @@ class CompilationConfig(ConfigFields):
             return
         interface = "interface-api 'packed'" if packed else "'system-lib' = True"
         raise ConfigError(
-            "pass_config option 'memory.use_workspace_io' is True, which contradicts "
-            f"{interface}, because the caller of a packed function chooses the addresses of "
+            "pass_config option 'memory.use_workspace_io' is True, which cannot be combined "
+            f"with {interface}, because the caller of a packed function chooses the addresses of "
             "tensors",
             where="pass_config.memory.use_workspace_io",
             legal="True only with interface-api 'c' and without system-lib",
@@ -197,9 +197,9 @@ class CompilationConfig(ConfigFields):
                 fix = "leave it out: the graph executor has separate memory for tensors"
         if conflict:
             raise ConfigError(
-                f"option 'compatibility' is '{self.compatibility}', which contradicts {conflict}",
+                f"option 'compatibility' is '{self.compatibility}', which excludes {conflict}",
                 where="compatibility",
-                legal="microtvm with executor 'aot' and linked weights, or with executor 'graph'",
+                legal="'microtvm' with executor 'graph', or with executor 'aot' and linked weights",
                 fix=fix,
             )
 
@@ -221,8 +221,8 @@ class CompilationConfig(ConfigFields):
         if self.entry_calling_convention() is not enums.CallingConvention.PACKED:
             return
         raise ConfigError(
-            "aot executor option 'steps' is True, which contradicts interface-api 'packed', "
-            "because a packed call runs the whole model",
+            "aot executor option 'steps' is True, which cannot be combined with interface-api "
+            "'packed', because a packed call runs the whole model",
             where="executor.steps",
             legal="True only with interface-api 'c'",
             fix="leave out one of the two options",
@@ -240,8 +240,9 @@ class CompilationConfig(ConfigFields):
         if not (self.stateful and self.stream_axis):
             return
         raise ConfigError(
-            f"option 'stream_axis' is '{self.stream_axis}', which contradicts 'stateful' = True. "
-            "A run takes either one step of a sequence, or the newest frames of a window",
+            f"option 'stream_axis' is '{self.stream_axis}', which cannot be combined with "
+            "'stateful' = True. A run takes either one step of a sequence, or the newest frames of "
+            "a window",
             where="stream_axis",
             legal="an axis, if stateful is False",
             fix="leave out one of the two options",

@@ -43,8 +43,8 @@ class Executor(OptionMap):
             is_c = values["interface-api"] == InterfaceApi.C.value
             if is_c and values["unpacked-api"] is False:
                 raise ConfigError(
-                    "aot executor option 'unpacked-api' is False, which contradicts "
-                    "'interface-api' = 'c'",
+                    "aot executor option 'unpacked-api' is False, which cannot be combined "
+                    "with 'interface-api' = 'c'",
                     where="executor.unpacked-api",
                     legal="True with interface-api 'c'",
                     fix="leave unpacked-api out, or choose interface-api 'packed'",

@@ -27,7 +27,7 @@ def _refuse(name: str, value: str, contradictions: list[tuple[str, str, bool]], 
     for text, reason, is_set in contradictions:
         if is_set:
             raise ConfigError(
-                f"option '{name}' is {value}, which contradicts {text}, because {reason}",
+                f"option '{name}' is {value}, which excludes {text}, because {reason}",
                 where=name,
                 legal=legal,
                 fix="leave out one of the two options",

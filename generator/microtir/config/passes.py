@@ -26,7 +26,7 @@ class PassConfig(OptionMap):
         if values["tir.disable_unroll"] and values["tir.unroll_max_extent"]:
             raise ConfigError(
                 f"pass_config option 'tir.unroll_max_extent' is {values['tir.unroll_max_extent']}, "
-                "which contradicts 'tir.disable_unroll' = True",
+                "which cannot be combined with 'tir.disable_unroll' = True",
                 where="pass_config.tir.unroll_max_extent",
                 legal="0, if tir.disable_unroll is True",
                 fix="leave out one of the two options",

@@ -56,7 +56,7 @@ def _check_constants(config: ConfigFields) -> None:
         conflict, fix = _passed_constants_conflict(config)
     if conflict:
         raise ConfigError(
-            f"option 'constant_pools' is '{names}', which contradicts {conflict}",
+            f"option 'constant_pools' is '{names}', which excludes {conflict}",
             where="constant_pools",
             fix=fix,
         )

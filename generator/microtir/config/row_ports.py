@@ -34,8 +34,8 @@ def check_row_ports(config: ConfigFields) -> None:
     ]
     if asked and against:
         raise ConfigError(
-            f"aot executor option '{asked[0]}' is True, which contradicts {against[0]}, because "
-            "no memory then holds the whole tensor",
+            f"aot executor option '{asked[0]}' is True, which excludes {against[0]}, because "
+            "the whole tensor is then never in memory at one time",
             where=f"executor.{asked[0]}",
             legal="True only with interface-api 'c', and without system-lib and use_workspace_io",
             fix="leave out one of the two options",

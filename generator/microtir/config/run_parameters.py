@@ -64,8 +64,7 @@ def _refuse(option: str, others: list[tuple[str, str, bool]], without: str) -> N
     for text, reason, is_set in others:
         if is_set:
             raise ConfigError(
-                f"aot executor option '{option}' is True, which contradicts {text}, because "
-                f"{reason}",
+                f"aot executor option '{option}' is True, which excludes {text}, because {reason}",
                 where=f"executor.{option}",
                 legal=f"True only with interface-api 'c', and without {without}",
                 fix="leave out one of the two options",

@@ -50,13 +50,13 @@ TVMC_FLAGS: tuple[Flag, ...] = (
     Flag(
         "--opt-level",
         _OPT_LEVEL,
-        "All passes always run. Use --optimize or --pass-config to change that.",
+        "All passes always run. To select other passes, use --optimize or --pass-config.",
         short="-O",
     ),
     Flag(
         "--workspace-pools-targets",
         "POOL:KIND",
-        "Accepted for tvmc. Every target can use every pool. The kind must be that of a target.",
+        "Accepted for tvmc: every target can use every pool. KIND must be the kind of a target.",
         repeatable=True,
     ),
     Flag(
@@ -269,12 +269,12 @@ def _other_generator(kind: str) -> ConfigError:
         return ConfigError(
             f"the target names '{_CMSIS_NN}', whose sources are not part of microtir",
             where="target.kind",
-            fix=f"add --external {_CMSIS_NN}=FOLDER,all with a folder of its sources, or leave "
-            f"'{_CMSIS_NN}' out for microtir's own kernels",
+            fix=f"add --external {_CMSIS_NN}=FOLDER,all with the folder of its sources. To use "
+            f"microtir's own kernels, leave '{_CMSIS_NN}' out",
         )
     if kind == _ETHOS_U:
         return ConfigError(
-            f"the target names '{_ETHOS_U}', for which Arm's compiler vela must select layers",
+            f"the target names '{_ETHOS_U}', but only Arm's compiler vela selects layers for it",
             where="target.kind",
             legal=f"c, {_CMSIS_NN}",
             fix="compile the model with vela (vela model.tflite --accelerator-config "

@@ -94,8 +94,8 @@ def check(
         if result.differences:
             first = result.differences[0]
             raise RunError(
-                f"sample {number}: '{first.output}' at {list(first.index)} is {first.got}, "
-                f"its numpy function gives {first.expected}",
+                f"sample {number}: the C code computes {first.got} for '{first.output}' at "
+                f"{list(first.index)}, but the numpy function returns {first.expected}",
                 where=f"the operator '{graph.name}'",
                 fix="correct the operator, or its numpy function",
             )

@@ -56,7 +56,7 @@ def tool_path(tool: Tool) -> Path:
             _compile(compiler, recipe, source, path)
         except OSError as error:
             raise OutputError(
-                f"cannot be written: {error.strerror}",
+                f"this file cannot be written: {error.strerror}",
                 where=str(path),
                 fix="set XDG_CACHE_HOME to a folder that you may write to",
             ) from None
@@ -75,7 +75,7 @@ def _compile(compiler: str, recipe: _Recipe, source: Path, path: Path) -> None:
         )  # fmt: skip
         if done.returncode != 0:
             raise MissingToolError(
-                f"cannot be compiled:\n{done.stderr.rstrip()}",
+                f"this file cannot be compiled:\n{done.stderr.rstrip()}",
                 where=str(source),
                 fix=install_text(recipe.package),
             )

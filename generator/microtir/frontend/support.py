@@ -76,7 +76,7 @@ def node_problems(
     if not types.accepts(*dtypes):
         names = [", ".join(dtype.value for dtype in dict.fromkeys(side)) for side in dtypes]
         yield UnsupportedModelError(
-            f"its types are {names[0]} -> {names[1]}",
+            f"its types (inputs -> outputs) are {names[0]} -> {names[1]}",
             where=where,
             legal=types.restricted(READABLE).words,
             fix=advice.of_types({*dtypes[0], *dtypes[1]}),

@@ -144,15 +144,15 @@ class Control:
         tensor = self._reader.tensor(index) if index >= 0 else None
         if tensor is None and index >= 0 and self._reader.is_resource(index):
             raise UnsupportedModelError(
-                "its variable is not known at compile time",
+                "at compile time it is not known which variable it uses",
                 where=self._where,
-                legal="the handle of a VAR_HANDLE, passed on unchanged",
-                fix="convert the model without choosing between variables",
+                legal="a handle that a VAR_HANDLE creates and that nothing changes",
+                fix="convert the model so that each handle always refers to the same variable",
             )
         if tensor is None:
             raise ModelFileError(
-                "an input is left out, or could not be read", where=self._where,
-                legal="all inputs", fix="export the model again",
+                "an input is missing, or could not be read", where=self._where,
+                legal="a file that has all inputs", fix="export the model again",
             )  # fmt: skip
         return tensor
 
@@ -248,8 +248,8 @@ class Control:
                 if terms is None
                 else f"the loop runs up to {terms.turns} times",
                 where=self._where,
-                legal="a counter that starts at a constant, grows by a constant, and is compared"
-                f" with a constant, and at most {MOST_TURNS} iterations",
+                legal=f"at most {MOST_TURNS} iterations, and a counter whose start, increment and"
+                " limit are constants",
                 fix="give the loop a fixed number of steps, such as the length of the sequence",
             )
         return terms
@@ -257,10 +257,10 @@ class Control:
     def _check_condition(self, number: int, arguments: Sequence[Tensor]) -> None:
         if self._reader.assigned(number, arguments):
             raise UnsupportedModelError(
-                "its condition assigns a variable",
+                "the condition of the loop assigns a variable",
                 where=self._where,
-                legal="variables that the body of a loop assigns",
-                fix="assign it in the body of the loop",
+                legal="variables that the body of the loop assigns",
+                fix="assign the variable in the body of the loop",
             )
 
     def _carried(self, body: FileGraph, wanted: set[int], fixed: Mapping[int, Tensor]) -> list[int]:
@@ -379,10 +379,10 @@ class Control:
         results = len(self._operator.outputs) if outputs is None else outputs
         if len(graph.inputs) != len(arguments) or len(graph.outputs) != results:
             raise ModelFileError(
-                f"its subgraph '{graph.name}' takes {len(graph.inputs)} tensors and gives "
-                f"{len(graph.outputs)}",
+                f"its subgraph '{graph.name}' has {len(graph.inputs)} inputs and "
+                f"{len(graph.outputs)} outputs",
                 where=self._where,
-                legal=f"{len(arguments)} and {results}",
+                legal=f"{len(arguments)} inputs and {results} outputs",
                 fix="export the model again",
             )
 

@@ -104,9 +104,9 @@ def _bytes_of(graph: FileGraph, index: int, where: str) -> bytes:
     data = graph.tensors[index].data if index >= 0 else None
     if data is None:
         raise UnsupportedModelError(
-            "its encoded input is not constant, or missing",
+            "its encoded input is missing, or is not a constant",
             where=where,
-            legal="constants",
+            legal="an encoded input that is a constant",
             fix="compress the model again",
         )
     return bytes(data)

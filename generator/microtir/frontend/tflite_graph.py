@@ -175,9 +175,9 @@ class GraphReader:
         is_other = 0 <= number < len(graphs) and number != self._number
         if not is_other or self._depth == MOST_DEPTH:
             raise ModelFileError(
-                f"it runs subgraph {number}",
+                f"it calls subgraph {number}, which is missing, nested too deep, or its own graph",
                 where=where,
-                legal=f"another of 0 to {len(graphs) - 1}, nested at most {MOST_DEPTH} deep",
+                legal=f"a subgraph from 0 to {len(graphs) - 1}, nested at most {MOST_DEPTH} deep",
                 fix="export the model again",
             )
         return graphs[number]
@@ -234,7 +234,7 @@ class GraphReader:
         tensors = [tensor for tensor in results if tensor is not None]
         if len(tensors) < len(results):
             raise ModelFileError(
-                "its results could not be read", where=f"{self._model.file}: '{graph.name}'",
+                "its output tensors could not be read", where=f"{self._model.file}: '{graph.name}'",
                 fix="export the model again",
             )  # fmt: skip
         return nodes, tensors
@@ -249,7 +249,7 @@ class GraphReader:
                 raise ModelFileError(
                     f"{brief(own.name)!r} is {own.dtype.value} {own.shape}",
                     where=f"{self._model.file}: '{self._graph.name}'",
-                    legal=f"{tensor.dtype.value} {tensor.shape}, as the caller passes it",
+                    legal=f"{tensor.dtype.value} {tensor.shape}, which the caller passes",
                     fix="export the model again",
                 )
             if own is not None and is_unlike(tensor.type, own.type):
@@ -285,9 +285,9 @@ class GraphReader:
         known_numbers = range(len(self._model.graphs))
         if not self._is_model or number == self._number or number not in known_numbers:
             raise ModelFileError(
-                f"it names subgraph {number}",
+                f"it calls subgraph {number}, which is missing or its own graph",
                 where=where,
-                legal=f"another one of 0 to {len(known_numbers) - 1}, from the model itself",
+                legal=f"a CALL_ONCE of the main graph for a subgraph up to {known_numbers[-1]}",
                 fix="export the model again",
             )
         reader = GraphReader(self._model, number, self._file.operators, is_model=False)
@@ -407,7 +407,7 @@ class GraphReader:
                 ModelFileError(
                     f"it has {len(operator.inputs)} inputs and {len(operator.outputs)} outputs",
                     where=where,
-                    legal="1 and 1",
+                    legal="1 input and 1 output",
                     fix="export or download the model again",
                 )
             )
@@ -418,9 +418,9 @@ class GraphReader:
         elif source.data is None or source.shape != self._graph.tensors[operator.outputs[0]].shape:
             self.problems.append(
                 ModelFileError(
-                    f"it takes {brief(source.name)!r}, not a constant of its output's shape",
+                    f"its input {brief(source.name)!r} is not a constant of its output's shape",
                     where=where,
-                    legal="a sparse constant",
+                    legal="a sparse constant with this shape",
                     fix="export or download the model again",
                 )
             )

@@ -201,7 +201,7 @@ class Tensors:
             raise UnsupportedModelError(
                 "it is a sparse tensor of 4-bit integers",
                 where=self._where(stored),
-                legal="sparse tensors of float32, float16 and integers of 8 bits and more",
+                legal="sparse tensors of float32, float16, or integers with 8 bits or more",
                 fix="convert the model without the sparsity optimisation",
             )
         data = None
@@ -231,9 +231,9 @@ class Tensors:
 
     def _dynamic(self, stored: tflite_file.FileTensor) -> UnsupportedModelError:
         return UnsupportedModelError(
-            f"the input has the dynamic shape {stored.signature}, stored as {stored.shape}",
+            f"the shape of the input is open: {stored.signature} (stored as {stored.shape})",
             where=self._where(stored),
-            legal="fixed extents; -1 for the batch (dimension 0) where the stored extent is 1",
+            legal="fixed extents; but dimension 0, the batch, may be -1 if its stored extent is 1",
             fix="convert the model with fixed input shapes, such as Input(batch_shape=(1, ...))",
         )
 

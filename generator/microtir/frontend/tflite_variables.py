@@ -132,9 +132,9 @@ class Scope:
             return _filled(type_)
         if stated.shape != type_.shape or stated.dtype != type_.dtype.value:
             raise ModelFileError(
-                f"'{brief(resource[1])}' is {type_.dtype.value} {type_.shape} here",
+                f"the variable '{brief(resource[1])}' is {type_.dtype.value} {type_.shape} here",
                 where=where,
-                legal=f"{stated.dtype} {stated.shape}, as it is initialised",
+                legal=f"{stated.dtype} {stated.shape}, as where the variable is initialised",
                 fix="export the model again",
             )
         return stated
@@ -233,9 +233,9 @@ class Variables:
         if index in self._of_tensors:
             name = self._of_tensors[index].before.name
             raise UnsupportedModelError(
-                f"it initialises {brief(name)!r} after others have used it",
+                f"it initialises {brief(name)!r} after other operators have used this variable",
                 where=where,
-                legal="initial values before all reads and writes",
+                legal="variables that are initialised before all reads and writes",
                 fix="export the model again",
             )
 
@@ -257,9 +257,9 @@ class Variables:
         assert stored is not None, "tensors of the operator were read"
         if index in self._of_tensors:
             raise UnsupportedModelError(
-                f"it writes {brief(stored.name)!r} after others have used it",
+                f"it writes {brief(stored.name)!r} after other operators have used this tensor",
                 where=where,
-                legal="a variable tensor that one operator writes, before all that read it",
+                legal="a variable tensor that one operator writes before all others read it",
                 fix="export the model again",
             )
         before = self._tensors.new(f"{stored.name}_before", stored.type)
@@ -282,9 +282,9 @@ class Variables:
     def _new(self, cell: Cell) -> Cell:
         if self._scope.outer is not None:
             raise UnsupportedModelError(
-                f"{brief(cell.before.name)!r} keeps its value inside a loop or a branch",
+                f"{brief(cell.before.name)!r} is a variable tensor inside a loop or a branch",
                 where=cell.where,
-                legal="resource variables in loops and branches, and variable tensors elsewhere",
+                legal="variable tensors outside of loops and branches; resource variables anywhere",
                 fix="export the model again, with resource variables for its state",
             )
         self._scope.cells.append(cell)
@@ -301,7 +301,7 @@ class Variables:
             )
         if OPTIONAL in operator.inputs:
             raise ModelFileError(
-                "an input is left out", where=where, legal="all inputs",
+                "an input is missing", where=where, legal="a file that has all inputs",
                 fix="export the model again",
             )  # fmt: skip
 
@@ -309,10 +309,10 @@ class Variables:
         resource = self._handles.get(operator.inputs[0])
         if resource is None:
             raise UnsupportedModelError(
-                "it is not known at compile time which variable it means",
+                "at compile time it is not known which variable it uses",
                 where=where,
-                legal="the handle of a VAR_HANDLE, passed on unchanged",
-                fix="convert the model without choosing between variables",
+                legal="a handle that a VAR_HANDLE creates and that nothing changes",
+                fix="convert the model so that each handle always refers to the same variable",
             )
         return resource
 
@@ -366,9 +366,9 @@ class Variables:
         options = read_options(operator, CallOnceOptions, where)
         if self._scope.cells:
             raise UnsupportedModelError(
-                "it initialises variables after others were used",
+                "it initialises variables after other variables were used",
                 where=where,
-                legal="CALL_ONCE before all reads and writes",
+                legal="a CALL_ONCE before all reads and writes of variables",
                 fix="export the model again",
             )
         self._scope.given.update(self._initial(options.init_subgraph_index))

@@ -125,9 +125,9 @@ def _check_layout(path: Path, tensor: Tensor, array: Array) -> None:
         if tuple(sample[axis] for axis in order) == shape:
             axes = (*range(lead), *(axis + lead for axis in order))
             raise UsageError(
-                f"the samples of '{tensor.name}' have their {what}: {array.shape}",
+                f"the samples of '{tensor.name}' have the shape {array.shape}, with their {what}",
                 where=str(path),
-                legal=f"(samples, {', '.join(map(str, shape))})",
+                legal=f"the shape (samples, {', '.join(map(str, shape))})",
                 fix=f"store them with their axes in the order {axes}",
             )
 

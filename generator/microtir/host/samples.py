@@ -256,7 +256,7 @@ def _no_arrays(path: Path, why: str) -> DataFileError:
         f"the file's arrays cannot be read: {why}",
         where=str(path),
         legal="a .npz or .npy file without pickled objects",
-        fix="write it with numpy.savez(path, inputs=..., outputs=...)",
+        fix="write the file with numpy.savez(path, inputs=..., outputs=...)",
     )
 
 

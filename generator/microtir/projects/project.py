@@ -241,7 +241,7 @@ class Project:
         path = next(self.folder.glob(f"**/{name}/{METADATA_FILE}"), None)
         if path is None:
             raise ProjectError(
-                f"has no {METADATA_FILE} of the model '{name}'",
+                f"the project has no {METADATA_FILE} of the model '{name}'",
                 where=str(self.folder),
                 fix="generate the project again",
             )
@@ -314,7 +314,7 @@ def load_project(folder: str | os.PathLike[str]) -> Project:
         written = parse_json(path.read_bytes())
         if isinstance(written, dict) and written.get("format") != FORMAT_VERSION:
             raise ProjectError(
-                f"was written in format {shown(written.get('format'))}",
+                f"the project has format {shown(written.get('format'))} of another microtir",
                 where=str(path),
                 legal=f"format {FORMAT_VERSION}",
                 fix="generate the project again",

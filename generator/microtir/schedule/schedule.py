@@ -29,7 +29,7 @@ class Schedule:
     def __init__(self, program: ScheduledProgram) -> None:
         if not isinstance(program, ScheduledProgram):
             raise UsageError(
-                f"expected a te schedule, got a {type(program).__name__}",
+                f"a {type(program).__name__} is not a schedule of te",
                 where="Schedule(program)",
                 legal="the result of te.create_schedule",
                 fix="call te.create_schedule(outputs); pass a PrimFunc to lower() or build()",

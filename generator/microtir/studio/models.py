@@ -132,10 +132,10 @@ class ModelStore:
         """Return a file of samples as it is now; UsageError if it is not there."""
         if number not in self._samples:
             raise UsageError(
-                "these samples are no longer stored",
+                "the studio no longer has these samples",
                 where="studio",
-                legal=f"the {_MOST_SAMPLES} files that were dropped last",
-                fix="drop the file again",
+                legal=f"one of the last {_MOST_SAMPLES} files of samples",
+                fix="drop the file onto the page again",
             )
         file = self._samples[number]
         return replace(file, state=_state(file.path))
@@ -170,10 +170,10 @@ class ModelStore:
         """Return a model as it is now; UsageError if it is not there."""
         if number not in self._files:
             raise UsageError(
-                "this model is no longer stored",
+                "the studio no longer has this model",
                 where="studio",
-                legal=f"the {_MOST_DROPPED} files that were dropped last",
-                fix="drop the file again",
+                legal=f"one of the last {_MOST_DROPPED} models",
+                fix="drop the file onto the page again",
             )
         file = self._files[number]
         return replace(file, state=_state(file.path))

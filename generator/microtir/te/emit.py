@@ -278,8 +278,8 @@ class _Emitter:
         kind = {Bind: "bind", Scan: "scan"}.get(type(prelude), "reduction")
         return TirError(
             f"the {kind} '{prelude.var.name}' is read only in a branch of a select, or on the"
-            " right of & or |. It would be computed before the condition is tested, so the"
-            " condition could not protect its loads",
+            " right of & or |. But it is computed before the condition is tested, so the"
+            " condition cannot protect its loads",
             where=self.where,
             fix="put the select inside the reduction or bind, or read the value in the condition",
         )

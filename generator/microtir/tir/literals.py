@@ -48,7 +48,9 @@ def index(i: int | Expr) -> Expr:
     if isinstance(i, int):
         return const(i)
     if i.dtype is not DType.INT32:
-        raise TirError(f"an index must be int32, not {i.dtype.value}", fix="cast the index")
+        raise TirError(
+            f"an index must be int32, not {i.dtype.value}", fix="convert the index with cast"
+        )
     return i
 
 

@@ -165,7 +165,7 @@ def test_onnxruntime_is_given_it(make: Callable[[], onnx.ModelProto], tmp_path: 
         ({"length": "1" + "0" * 30}, "expected: 16 bytes"),
         ({"length": "-1"}, "expected: 16 bytes"),
         ({"length": "four"}, "its values lie in 'w.bin'"),
-        ({"offset": "1"}, "where there are 15"),
+        ({"offset": "1"}, "where only 15 bytes are left"),
         ({"offset": "1" + "0" * 30}, "its values lie in 'w.bin'"),
         ({"offset": "-4"}, "its values lie in 'w.bin'"),
     ],

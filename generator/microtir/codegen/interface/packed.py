@@ -230,7 +230,7 @@ def _operator_wrapper(program: CProgram, layer: PrimFunc) -> Wrapper:
         raise UsageError(
             f"'{program.names[layer]}' uses a device and reads constants that the caller passes",
             where="executor",
-            legal="packed operators with a device or with such constants, but not both",
+            legal="packed operators with a device, or with constants of the caller, not both",
             fix=Fix(
                 "use unpacked-api True, or link the constants into the code",
                 "use --executor-aot-unpacked-api 1, or link the constants into the code",

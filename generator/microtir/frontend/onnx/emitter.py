@@ -222,7 +222,7 @@ class NodeEmitter:
             raise ModelFileError(
                 f"it computes a constant of {size} bytes",
                 where=self.where,
-                legal=f"at most {MOST_KNOWN_BYTES}",
+                legal=f"at most {MOST_KNOWN_BYTES} bytes",
                 fix="export the model again",
             )
         self.parts.budget.spend_bytes(size, self.where)

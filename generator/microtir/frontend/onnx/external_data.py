@@ -44,7 +44,7 @@ def take_in_all(model: onnx.ModelProto, folder: Path | None, file: str) -> None:
     total = sum(place.length for place in places)
     if total > MAX_EXTERNAL_BYTES:
         raise ModelFileError(
-            f"{total} bytes of its tensors are in other files",
+            f"the model has {total} bytes of tensors in other files",
             where=file,
             legal=f"at most {MAX_EXTERNAL_BYTES}",
             fix="export a smaller model",
@@ -85,10 +85,10 @@ class _Place:
             ) from None
         if len(data) < self.length:
             raise ModelFileError(
-                f"its values lie in {location!r} from byte {self.offset} on, where there are"
-                f" {len(data)}",
+                f"its values begin at byte {self.offset} of {location!r}, where only {len(data)}"
+                " bytes are left",
                 where=self.where,
-                legal=f"{self.length} bytes",
+                legal=f"{self.length} bytes from there",
                 fix=_KEEP,
             )
         return data

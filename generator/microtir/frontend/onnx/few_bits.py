@@ -45,7 +45,7 @@ def few_bits_of_result(
             f"it computes on integers of {known[sources[0]].bits} bits",
             where=where,
             legal=", ".join(sorted(_TAKING)),
-            fix="convert them to int8 before",
+            fix="convert these integers to int8 before this operator",
             export=ExportProblem.FEW_BITS,
         )
     if node.operator in _MOVING:

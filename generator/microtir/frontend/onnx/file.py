@@ -320,7 +320,7 @@ class FileReader:
             raise UnsupportedModelError(
                 f"its attribute '{brief(attribute.name)}' is of kind {attribute.type}",
                 where=where,
-                legal="numbers, strings, tensors, graphs, and lists of the first two",
+                legal="numbers, strings, lists of these, tensors, and graphs",
                 fix="replace the layer, or compute it in the application",
             )
         return kinds[attribute.type](attribute)

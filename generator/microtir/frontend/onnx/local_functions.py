@@ -66,7 +66,7 @@ class _Sizes:
                 f"its function {brief(key[1])!r} "
                 + ("calls itself" if key in self.within else "is called too deep inside of others"),
                 where=self.file,
-                legal=f"functions that call others, {MOST_CALLS_DEEP} deep",
+                legal=f"calls of functions that are nested at most {MOST_CALLS_DEEP} deep",
                 fix="export the model again, without functions",
             )
         self.within.append(key)

@@ -186,8 +186,8 @@ class _Emission:
             return self.emitter.constant(np.array(True))
         if value.type.elements != 1:
             raise ModelFileError(
-                f"a condition of shape {value.shape}", where=self.emitter.where,
-                legal="one element", fix="export the model again",
+                f"its condition has the shape {value.shape}", where=self.emitter.where,
+                legal="a condition with one element", fix="export the model again",
             )  # fmt: skip
         return self.emitter.emit(Reshape(), (value,), [TensorType((), value.dtype)])[0]
 

@@ -178,7 +178,7 @@ class NodeReader:
                     where=where,
                 )
             else:
-                raise ModelFileError(f"no node of it computes {brief(name)!r}", where=where,
+                raise ModelFileError(f"none of its nodes computes {brief(name)!r}", where=where,
                                      fix="export the model again")  # fmt: skip
         return tuple(results)
 

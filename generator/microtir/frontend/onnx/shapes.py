@@ -131,8 +131,8 @@ class InputShapes:
             is_given = value.name in self.shapes
             if is_given or len(axes) != 1 or not self._is_outermost(value, axes[0]):
                 raise UsageError(
-                    "it has a range, and must then be the outermost dimension of input "
-                    f"{brief(value.name)!r} (after extents of 1), and no other",
+                    "a dimension with a range must be the outermost dimension of input "
+                    f"{brief(value.name)!r} (after extents of 1), and no other dimension",
                     where=where,
                     legal=_OUTERMOST,
                     fix=Fix(f"give it one extent: {name!r}: 16", f"give it one: --dim {name}=16"),
@@ -153,7 +153,7 @@ class InputShapes:
         least = min((min(e, default=1) if isinstance(e, range) else e for e in extents), default=1)
         if not fits or least < 1:
             raise UsageError(
-                f"the shape ({', '.join(map(_text, extents))}) was given for it", where=where,
+                f"it cannot have the shape ({', '.join(map(_text, extents))})", where=where,
                 legal=str(tuple(known or "any" for known in stored)),
                 fix=Fix("correct `input_shapes`", "correct --input-shapes"),
             )  # fmt: skip
@@ -215,7 +215,7 @@ def _open_sequence(value: FileValue, where: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         "the number of tensors in its sequence is not known",
         where=where,
-        legal="sequences whose tensors are known while compiling",
+        legal="sequences whose number of tensors is known at compile time",
         fix=Fix(
             f"give their shapes: input_shapes={{'{value.name}.0': (2, 3), ...}}",
             f"give their shapes: --input-shapes {value.name}.0:[2,3],{value.name}.1:[2,3]",
@@ -237,7 +237,7 @@ def _unknown(what: str, value: FileValue, where: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         what,
         where=where,
-        legal="extents that are known while compiling",
+        legal="inputs whose extents are known at compile time",
         fix=Fix(
             f"give them: from_onnx(..., dims={{{name!r}: 16}}), or input_shapes=",
             f"give them: --dim {name}=16, or --input-shapes {value.name}:[{_example(value)}]",

@@ -56,9 +56,9 @@ def _dense(sparse: onnx.SparseTensorProto, where: str, left: int) -> onnx.Tensor
     data = _written_out(sparse, shape)
     if data is None:
         raise ModelFileError(
-            f"it is sparse, and its values do not fit its places and its shape {shape}",
+            f"it is sparse, and its values and indices do not fit its shape {shape}",
             where=where,
-            legal="one place inside the shape for each value",
+            legal="one index inside the shape for each value",
             fix="export the model again",
         )
     return numpy_helper.from_array(data, sparse.values.name)

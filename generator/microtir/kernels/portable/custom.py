@@ -58,7 +58,7 @@ class WholeFunction(Kernel):
                 f"the function of the operator '{record_of(node.op).name}' takes {_listed(params)}",
                 where=str(node.source),
                 legal=", ".join(f"{t.dtype.value} {t.shape}" for t in passed),
-                fix="inputs that are not constant come first, then the outputs",
+                fix="declare first the inputs that are not constant, then the outputs",
             )
         return function
 

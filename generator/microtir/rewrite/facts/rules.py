@@ -31,7 +31,7 @@ def scalar_types(node: Node) -> Iterator[Problem]:
     inputs, outputs = (tuple(t.dtype for t in side) for side in (node.inputs, node.outputs))
     if not rule.accepts(inputs, outputs):
         names = [", ".join(dtype.value for dtype in side) for side in (inputs, outputs)]
-        yield Problem(f"its types are {names[0]} -> {names[1]}", rule.words)
+        yield Problem(f"its types (inputs -> outputs) are {names[0]} -> {names[1]}", rule.words)
 
 
 def output_shapes(node: Node) -> Iterator[Problem]:

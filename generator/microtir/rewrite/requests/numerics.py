@@ -189,7 +189,7 @@ def _check_scales(graph: Graph, numerics: Numerics) -> None:
             raise UnsupportedModelError(
                 f"the integers of the operator are {what}",
                 where=f"{node.source} ({brief(name_in_model(node))!r})",
-                legal="one scale and zero point",
+                legal="one scale and one zero point for all elements",
                 fix=Fix(
                     f"convert the model again, or use numerics '{other.value}', which {does} there",
                     f"convert the model again, or use --numerics {other.value}, which {does} there",
@@ -314,7 +314,7 @@ def _is_asymmetric(node: Node, op: Inner) -> bool:
     if by_channel and len(scales) != node.output.shape[-1]:
         raise UnsupportedModelError(
             f"the weights have {len(scales)} scale for {node.output.shape[-1]} channels, but LiteRT"
-            " reads one per channel",
+            " reads a scale for each channel",
             where=str(node.source),
             legal="a scale for each channel",
             fix="compile with numerics 'tflm', or convert with weights quantised per channel",
