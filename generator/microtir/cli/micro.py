@@ -36,7 +36,7 @@ Folder = Annotated[
 ]
 Platform = Annotated[
     str | None,
-    typer.Argument(metavar="PLATFORM", help="Accepted for tvmc, without effect."),
+    typer.Argument(metavar="PLATFORM", help="Accepted for tvmc. It has no effect."),
 ]
 SerialPort = Annotated[
     str | None,
@@ -149,7 +149,7 @@ def build_project(
         typer.Option(
             "--force",
             "-f",
-            help="Accepted for tvmc, without effect. An existing build is always replaced.",
+            help="Accepted for tvmc. It has no effect: an existing build is always replaced.",
         ),
     ] = False,
     project_option: project_options.ProjectFacts = None,

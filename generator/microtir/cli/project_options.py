@@ -82,7 +82,7 @@ ProjectOption = Annotated[
     typer.Option(
         _WHERE,
         metavar="OPTION=VALUE",
-        help="As for tvmc, with the arguments DIR ARCHIVE PLATFORM and without -o. Options: "
+        help="Options of tvmc, used with the arguments DIR ARCHIVE PLATFORM and without -o: "
         "board, project_type, config_main_stack_size, compile_definitions. Several OPTION=VALUE "
         "may follow.",
     ),
@@ -92,8 +92,8 @@ ProjectFacts = Annotated[
     typer.Option(
         _WHERE,
         metavar="OPTION=VALUE",
-        help="As for tvmc. board=BOARD must name the board of the project. port=PORT is the "
-        "serial port for flashing.",
+        help="Options of tvmc: board=BOARD must name the board of the project, and port=PORT "
+        "names the serial port for flashing.",
     ),
 ]
 

@@ -43,7 +43,7 @@ TemplateDir = Annotated[
     typer.Option(
         "--template-dir",
         metavar="DIR",
-        help="Folder whose files replace project templates with the same path.",
+        help="A folder with templates that replace project templates of the same path.",
     ),
 ]
 GoldenSamples = Annotated[
@@ -66,7 +66,7 @@ TogetherNames = Annotated[
         "--together",
         metavar="NAME,NAME",
         help="Module names of models that may run at the same time, and therefore share no "
-        "memory. The option may be given several times. An archive states its own groups.",
+        "memory. The option may be given several times. An archive contains its own groups.",
     ),
 ]
 

@@ -28,8 +28,8 @@ Device = Annotated[
         "--device",
         metavar=f"{CPU}|{MICRO}",
         rich_help_panel=PROJECT_PANEL,
-        help="As for tvmc. With micro, MODEL is the folder of a built project of the type "
-        "host_driven, whose program runs models for a computer.",
+        help="The device that runs the model, as in tvmc. With micro, MODEL is the folder of a "
+        "built project of the type host_driven.",
     ),
 ]
 
@@ -77,8 +77,8 @@ PortOption = Annotated[
         "--project-option",
         metavar="port=PORT",
         rich_help_panel=PROJECT_PANEL,
-        help="As for tvmc, with --device micro. port=PORT is the same as --port. board=BOARD must "
-        "name the board of the project.",
+        help="Options of tvmc for --device micro. port=PORT is the same as --port. board=BOARD "
+        "must name the board of the project.",
     ),
 ]
 

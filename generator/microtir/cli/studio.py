@@ -45,7 +45,7 @@ def studio(
 ) -> ExitCode:
     """Opens a web page that shows boards, memory, layers, C and trade-offs of a model side by side.
 
-    The page is served only to this machine, at an address with a token. Ctrl-C ends it.
+    Only this machine can open the page, at an address with a token. Ctrl-C ends the server.
     """
     _check_packages()
     from microtir.studio.limits import WorkerLimits

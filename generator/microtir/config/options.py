@@ -33,7 +33,7 @@ _BYTES = Integer(1, pool_options.MAX_BYTES)
 DEFAULT_TARGET = "c -mcpu=cortex-m4"
 """Target of a command line that names neither a target nor a board."""
 
-_NATURAL = "1 for AVR, 8 for MVE and 64-bit CPUs, otherwise 4; the largest counts"
+_NATURAL = "the largest value of the targets: 1 for AVR, 8 for MVE and 64-bit CPUs, otherwise 4"
 _MODULE_NAME = Word(
     "a C identifier of at most 48 characters without leading or double underscores; not a "
     "keyword, macro or standard header",
@@ -62,8 +62,8 @@ _CONFIG = (
         None,
         "Names the processor that runs the entry function, which is portable C. The host changes "
         "only the alignment of buffers, and only if the processors need different ones.",
-        derived="the host of a target; if no target names a host, the first target that can be a "
-        "host, or c",
+        derived="the host that a target names; otherwise the first target that can be a "
+        "host; otherwise c",
     ),
     Option(
         Section.CONFIG,
@@ -90,9 +90,9 @@ _CONFIG = (
             "one or more pools, for targets of this configuration",
         ),
         None,
-        "Declares the memories that hold activations. The run function has a parameter with the "
-        "name of each pool, to which the application passes the memory. If no speeds are stated, "
-        "the first pool is taken as the fastest.",
+        "Declares the memories that hold activations. The run function has a parameter for each "
+        "pool, and the application passes the memory of the pool. If no speeds are stated, "
+        "microtir assumes that the first pool is the fastest.",
         derived="one pool 'workspace' without a limit",
     ),
     Option(
@@ -104,7 +104,7 @@ _CONFIG = (
         ),
         None,
         "Declares the memories that hold weights. The weights of each pool are const arrays in a "
-        "section. If no speeds are stated, the first pool is taken as the fastest.",
+        "section. If no speeds are stated, microtir assumes that the first pool is the fastest.",
         derived="none (the weights are const arrays, which the linker places)",
     ),
     Option(
@@ -131,8 +131,8 @@ _CONFIG = (
         Choice(enums.Optimize),
         "balanced",
         "Chooses what a plan minimises. speed: estimated instructions. flash: code and weights. "
-        "ram: the workspace; 1 % less may cost at most 20 % more instructions. ram-least: the "
-        "workspace, at any cost. balanced: all of these; 1 % less RAM or flash may cost at most 3 "
+        "ram: the workspace, if 1 % less RAM costs at most 20 % more instructions. ram-least: the "
+        "workspace, at any cost. balanced: all of these, if 1 % less RAM or flash costs at most 3 "
         "% more instructions.",
     ),
     Option(
@@ -194,8 +194,8 @@ _CONFIG = (
         Structure(
             "tuple of External",
             "LIBRARY=FOLDER for the layers where the library is estimated to be cheaper. "
-            "LIBRARY=FOLDER,all for all layers that it can compute. LIBRARY=FOLDER,0,3 for the "
-            "operators at these positions. Libraries: cmsis-nn",
+            "LIBRARY=FOLDER,all for all layers that it can compute. LIBRARY=FOLDER,0,3 for "
+            "operators 0 and 3 of the model. Libraries: cmsis-nn",
         ),
         None,
         "Lets a third-party library compute layers. The necessary source files are copied from "
@@ -227,12 +227,12 @@ _CONFIG = (
         Section.CONFIG,
         "states",
         Word(
-            "a comma-separated list of INPUT=OUTPUT; a * on both sides stands for the same text",
+            "a comma-separated list of INPUT=OUTPUT; a * matches the same text in both names",
             states_problem,
         ),
         "",
-        "Makes pairs of inputs and outputs a state. The first run reads zeros as the input, each "
-        "later run reads the output of the previous run. Callers pass neither of them.",
+        "Makes each pair of an input and an output a state. The first run reads zeros, and each "
+        "later run reads the output of the run before. Callers pass neither input nor output.",
         derived="none",
     ),
     Option(
@@ -252,8 +252,8 @@ _CONFIG = (
         "stream_hop",
         Integer(1, 1 << 16),
         1,
-        "Sets the number of new frames in each run of a streamed model. If the rows of a layer "
-        "are several frames apart, use a multiple of that distance. The layer then needs only one "
+        "Sets the number of new frames in each run of a streamed model. If a layer advances by "
+        "several frames per row, use a multiple of that number. The layer then needs only one "
         "ring buffer.",
     ),
     Option(
@@ -270,7 +270,7 @@ _CONFIG = (
         "rename_output",
         Word("a comma-separated list of NAME=NEW", renames_problem),
         "",
-        "Renames outputs, as --rename-input does for inputs.",
+        "Renames outputs. The rules are those of --rename-input.",
         derived="the names in the model",
     ),
     Option(
@@ -284,7 +284,7 @@ _CONFIG = (
         "",
         "Adds pre-processing steps, which run from left to right. The C then computes the model's "
         "input from the sensor's values. Its input has the sensor's type and shape.",
-        derived="none (the model's own inputs)",
+        derived="none (the inputs stay those of the model)",
     ),
     Option(
         Section.CONFIG,
@@ -298,7 +298,7 @@ _CONFIG = (
         "Adds post-processing steps, which run from left to right. The C code then computes the "
         "application's values from the model's output. The output of the C code has the type and "
         "shape of the last step.",
-        derived="none (the model's own outputs)",
+        derived="none (the outputs stay those of the model)",
     ),
     Option(
         Section.CONFIG,
@@ -417,7 +417,7 @@ _AOT_BATCH = Option(
     Flag(),
     False,
     "Adds a parameter to the run function: the number of batch entries to compute. It can be from "
-    "1 to the batch size that the model was read with. The entries are computed one by one.",
+    "1 to the batch size of the model. The entries are computed one by one.",
     is_quiet=True,
 )
 
@@ -441,8 +441,8 @@ _CRT = (
         "system-lib",
         Flag(),
         False,
-        "Registers the entry function by name. With interface-api 'c', a generated packed wrapper "
-        "is registered instead.",
+        "Registers the entry function in the runtime, which then finds it by its name. With "
+        "interface-api 'c', a generated packed wrapper is registered instead.",
     ),
 )
 
@@ -453,8 +453,8 @@ _BUDGET = (
         _BYTES,
         None,
         "Selects the best plan whose workspace and states together take at most this many bytes. "
-        "The build is refused if no plan fits. The stack, and inputs and outputs outside of the "
-        "workspace, do not count.",
+        "The build is refused if no plan fits. The limit does not include the stack, nor inputs "
+        "and outputs that are outside of the workspace.",
         derived="no limit",
     ),
     Option(

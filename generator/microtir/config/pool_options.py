@@ -44,8 +44,8 @@ _WORKSPACE = (
         "byte_alignment",
         Integer(1, MAX_ALIGNMENT, power=True),
         1,
-        "Sets the minimum alignment, in bytes, of the pool and of every buffer in it. The "
-        "workspace alignment of the executor applies, too.",
+        "Sets the minimum alignment, in bytes, of the pool and of every buffer in it. If the "
+        "executor's workspace-byte-alignment is larger, it counts instead.",
     ),
 )
 
@@ -94,8 +94,8 @@ _CONSTANT = (
     replace(
         _WORKSPACE[3],
         section=Section.CONSTANT_POOL,
-        help="Sets the minimum alignment, in bytes, of every array in the pool. The constant "
-        "alignment of the executor applies, too.",
+        help="Sets the minimum alignment, in bytes, of every array in the pool. If the "
+        "executor's constants-byte-alignment is larger, it counts instead.",
     ),
 )
 
