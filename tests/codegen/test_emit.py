@@ -112,7 +112,7 @@ def test_header_of_another_run_is_refused(tmp_path: Path, suffix: str) -> None:
     other = artifact_of(model_module(rows_at_once=1))
     (folder / "small.h").write_text(other.source("small.h"))
     said = compiler_output(["gcc", "-std=c99", "-c", f"small{suffix}.c", "-o", "/dev/null"], folder)
-    assert "small.h is from another run of microtir" in said
+    assert "small.h and this file are from different runs" in said
 
 
 def test_another_runtime_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@
 #include "algebra.h"
 
 #if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xd7cf5102
-#error "algebra.h is from another run of microtir than this file: generate all files anew"
+#error "algebra.h and this file are from different runs of microtir: generate all files again"
 #endif
 
 /* The linker section of the functions. To select one, add an option to the compiler, for example
@@ -41,7 +41,7 @@
 #error "leave out -ffast-math and -Ofast, or define MICROTIR_FLOATS_WITHIN_TOLERANCE"
 #endif
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
-#error "a float is computed as a wider type: on x86 add -msse2 -mfpmath=sse; or define \
+#error "floats are computed as a wider type: on x86 add -msse2 -mfpmath=sse, elsewhere define \
 MICROTIR_FLOATS_WITHIN_TOLERANCE"
 #endif
 #endif

@@ -12,7 +12,7 @@
 #include "algebra.h"
 
 #if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x484d06fd
-#error "algebra.h is from another run of microtir than this file: generate all files anew"
+#error "algebra.h and this file are from different runs of microtir: generate all files again"
 #endif
 
 int32_t algebra_matmul_packed(

@@ -13,7 +13,7 @@
 #include "small_weights.h"
 
 #if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0xd034ab24
-#error "small.h is from another run of microtir than this file: generate all files anew"
+#error "small.h and this file are from different runs of microtir: generate all files again"
 #endif
 
 /* The linker section of the functions. To select one, add an option to the compiler, for example

@@ -10,7 +10,7 @@
 #include "small_weights.h"
 
 #if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0xd034ab24
-#error "small.h is from another run of microtir than this file: generate all files anew"
+#error "small.h and this file are from different runs of microtir: generate all files again"
 #endif
 
 /* layer0_fully_connected: 8 bytes */

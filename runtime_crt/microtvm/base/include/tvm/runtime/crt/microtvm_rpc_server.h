@@ -1,11 +1,11 @@
-/* microtvm_rpc_server.h: there is no MicroTVMRpcServerInit() and MicroTVMRpcServerLoop().
+/* microtvm_rpc_server.h: microtir has no MicroTVMRpcServerInit() and MicroTVMRpcServerLoop().
  *
- * What they served was a computer with TVM. Here a project with project_type=host_driven has a
- * program that serves, and microtir.host.Session talks to it from Python:
+ * These functions served a computer with TVM. With microtir, the program of a project with
+ * project_type=host_driven is the server, and microtir.host.Session talks to it from Python:
  *
  *     microtir micro create-project DIR ARCHIVE.tar crt --project-option project_type=host_driven
  *
- * A program of your own that is asked by name has the functions of an executor from
+ * To call an executor by the names of its functions in your own program, register them with
  * TVMAotExecutorModule_Register() or TVMGraphExecutorModule_Register().
  */
-#error "no MicroTVMRpcServer: make a project with project_type=host_driven; see this header"
+#error "microtir has no MicroTVMRpcServer: use project_type=host_driven, as this header explains"
