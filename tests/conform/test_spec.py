@@ -93,6 +93,6 @@ def test_wrong_arguments_are_diagnosed(microtir: Command, tmp_path: Path) -> Non
     assert empty.status == 2
     assert "there is no source of these kernels" in empty.diagnostic
     idle = microtir("conform", folder, "--spec", "esp-nn", "--no-run")
-    assert "nothing would be done" in idle.diagnostic
+    assert "there is nothing to do" in idle.diagnostic
     none = microtir("conform", folder, "--spec", "esp-nn", "--cases", "0")
     assert "--cases is 0 and" in none.diagnostic

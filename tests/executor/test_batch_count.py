@@ -100,7 +100,7 @@ def test_a_range_is_of_what_lies_outermost() -> None:
     """One within another needs one extent."""
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     model = model_of(nodes, [typed("x", ("batch", "width"))], ["y"])
-    with pytest.raises(UsageError, match="must then be the outermost dimension of input 'x'"):
+    with pytest.raises(UsageError, match="must be the outermost dimension of input 'x'"):
         from_onnx(model, dims={"width": range(1, 9), "batch": 2})
 
 

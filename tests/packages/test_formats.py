@@ -545,7 +545,7 @@ def test_kernels_for_x86_are_no_old_cpp(tmp_path: Path) -> None:
     done = subprocess.run(
         [*command, "-std=c++11"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert "compile this file as C, or as C++20" in done.stderr
+    assert "compile this file as C or C++20" in done.stderr
 
 
 def test_labels() -> None:
