@@ -330,7 +330,7 @@ def test_variables_that_an_operator_does_not_keep() -> None:
     builder.operator(Code.ADD, [source, state], [result], AddOptions())
     assert not check(builder.build([source], [result]))
     builder.operator(Code.ADD, [source, source], [state], AddOptions())
-    assert "after other operators have used this tensor" in refusal(
+    assert "after other operators have used this variable" in refusal(
         builder.build([source], [result, state])
     )
 

@@ -173,4 +173,4 @@ def test_an_initial_value_behind_the_first_use_is_refused() -> None:
     """It would be read before it is there."""
     message = refusal(with_initial_memory("behind"))
     assert "it initialises 'memory' after other operators have used this variable" in message
-    assert "expected: initial values before all reads and writes" in message
+    assert "expected: variables that are initialised before all reads and writes" in message

@@ -47,7 +47,7 @@ extern "C" {
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define ALGEBRA_ALIGNED(bytes) _Alignas(bytes)
 #else
-#error "define ALGEBRA_ALIGNED(bytes): how this compiler aligns the next variable"
+#error "define ALGEBRA_ALIGNED(bytes) as this compiler's attribute for alignment"
 #endif
 
 /* Statuses. */

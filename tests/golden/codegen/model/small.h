@@ -62,7 +62,7 @@ extern "C" {
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define SMALL_ALIGNED(bytes) _Alignas(bytes)
 #else
-#error "define SMALL_ALIGNED(bytes): how this compiler aligns the next variable"
+#error "define SMALL_ALIGNED(bytes) as this compiler's attribute for alignment"
 #endif
 
 /* Declares a workspace, for example: static SMALL_WORKSPACE(my_workspace); */
