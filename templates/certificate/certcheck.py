@@ -521,9 +521,12 @@ class Memory:
         self.name, self.size, self.element, self.values = name, size, element, values
         self.has_nan = any(v != v for v in values or ())
         self.seen: tuple[Any, Any] | None = None
+        self.parts: dict[Any, Memory] = {}  # by pointer, where those of several types meet
+        self.is_written = False
         self.hulls: dict[Any, tuple[Any, Any]] = {}
 
     def widen(self, kind: str, low: int, high: int) -> None:
+        self.is_written = True
         if self.element not in ("", kind):
             kind, low, high = "?", 0, 0
         old = self.seen or (low, high)
@@ -954,6 +957,7 @@ class Machine:
             return Value(kind, *self.hull(memory, offset, size), {}, offset.pure)
         if kind in ("float", "double"):
             return FLOAT._replace(type=kind)
+        memory = memory.parts.get(view, memory)
         seen = memory.seen if memory.element == kind and size > 1 else None
         return Value(kind, *(seen or RANGES[kind]), {}, None)
 
@@ -987,10 +991,8 @@ class Machine:
                 raise self.split(
                     offset.pure, Refusal("access", where, "an index is not understood")
                 )
-            mask, offset = (
-                spread(mask, 1, offset.high - offset.low + 1),
-                offset._replace(high=offset.low),
-            )
+            mask = spread(mask, 1, offset.high - offset.low + 1)
+            offset = offset._replace(high=offset.low)
             low, high = self.bounds(offset)
         end = high + mask.bit_length()
         if self.quiet and not (low >= 0 and end <= (memory.size or LARGEST)):
@@ -1020,10 +1022,8 @@ class Machine:
         """Remember the bytes that an expression reaches, and those of the whole function."""
         if is_write:
             self.written.add((self.function, where))
-        for notes, key in (
-            (self.sites, (self.function, buffer, what, where)),
-            (self.extent, buffer),
-        ):
+        site = self.function, buffer, what, where
+        for notes, key in ((self.sites, site), (self.extent, buffer)):
             old = notes.get(key, (low, end))
             notes[key] = min(low, old[0]), max(end, old[1])
 
@@ -1033,18 +1033,11 @@ class Machine:
         log = frame.setdefault((memory, view), {"read": {}, "may": {}, "must": {}})
         if what == "read":
             mask &= ~log["must"].get(key, 0)
-            self.overwritten(frame, memory, view, key, mask, where)
+            for (other, by), writes in frame.items():  # since the function began
+                if other is memory and by != view and writes["may"].get(key, 0) & mask:
+                    text = f"'{memory.name}' is read after it was overwritten"
+                    raise Refusal("placement", where, text)
         log[what][key] = log[what].get(key, 0) | mask
-
-    def overwritten(
-        self, frame: Any, memory: Memory, view: Any, key: Any, mask: int, where: str
-    ) -> None:
-        """Refuse to read what was written through another pointer since the function began."""
-        for (other, by), log in frame.items():
-            if other is memory and by != view and log["may"].get(key, 0) & mask:
-                raise Refusal(
-                    "placement", where, f"'{memory.name}' is read after it was overwritten"
-                )
 
     def store(self, place: Any, v: Any, env: Any, where: str) -> None:
         memory, offset, kind, view = place
@@ -1062,8 +1055,7 @@ class Machine:
         for what in ("must", "may"):
             self.touch(what, memory, view, offset, (1 << size) - 1, where)
         if kind in INTS:
-            low, high = self.bounds(v)
-            memory.widen(kind, low, high)
+            memory.parts.get(view, memory).widen(kind, *self.bounds(v))
 
     def assign(self, tree: Any, env: dict[Any, Any]) -> Any:
         _, where, op, left, right = tree
@@ -1095,11 +1087,8 @@ class Machine:
                     return True
             for name in self.declared(tree):
                 memory = getattr(env.get(name), "memory", None)
-                for key in [
-                    name,
-                    ("type", name),
-                    *((memory, i) for i in range(getattr(memory, "count", 0))),
-                ]:
+                elements = ((memory, i) for i in range(getattr(memory, "count", 0)))
+                for key in (name, ("type", name), *elements):
                     env[key] = outer.get(key)
         elif kind == "decl":
             for variable, name, value in tree[2]:
@@ -1495,12 +1484,12 @@ class Machine:
             self.apply(args, groups, effects, env, where)
         finally:
             self.passing = False
-        for g, (memory, _, inner, members) in enumerate(groups):
+        for g, (memory, _, _, members) in enumerate(groups):
             if isinstance(memory, Local):
                 continue
-            if stored[g] is not None and memory.values is None and SIZES.get(inner.element, 1) > 1:
-                for i in members:
-                    self.seen_by(args[i]).widen(inner.element, *stored[g])
+            for i, (kind, seen) in zip(members, stored[g], strict=True):
+                if seen is not None and memory.values is None and SIZES.get(kind, 2) > 1:
+                    self.seen_by(args[i]).widen(kind, *seen)
         if isinstance(result, Pointer) and pointers:
             return args[pointers[0]]._replace(element=result.element)
         if isinstance(result, Value):
@@ -1539,7 +1528,9 @@ class Machine:
                     self.touch(what, memory, by, base, mask, where)
 
     def seen_by(self, pointer: Pointer) -> Any:
-        return self.entry.stores(pointer) if self.entry_level() else pointer.memory
+        if self.entry_level():
+            return self.entry.stores(pointer)
+        return pointer.memory.parts.get(pointer.view, pointer.memory)
 
     def groups(self, name: str, args: list[Any], where: str) -> tuple[list[Any], Any]:
         """Return the memories behind pointers as a function sees them, and a key for its results."""
@@ -1558,37 +1549,30 @@ class Machine:
                 key.append((v.memory.name, v.offset.low, v.element))
                 continue
             same = [g for g in groups if g[0] is v.memory and self.may_meet(args[g[3][0]], v)]
+            seen = self.seen_by(v)
+            inner = Memory(f"{name}: {self.program.functions[name].params[i][1]}",
+                           self.sizes.get((name, i)), str(v.element))  # fmt: skip
+            known = seen.seen if v.memory.values is None else self.hull(
+                v.memory, Value("int64_t", 0, v.memory.size - 1), SIZES[v.memory.element])  # fmt: skip
+            inner.seen = known if seen.element in ("", inner.element) else RANGES.get(inner.element)
+            of_key = (v.element, inner.seen if SIZES.get(inner.element, 1) > 1 else None)
             if not same:
-                seen = self.seen_by(v)
-                inner = Memory(f"{name}: {self.program.functions[name].params[i][1]}",
-                               self.sizes.get((name, i)), str(v.element))  # fmt: skip
-                known = seen.seen if v.memory.values is None else self.hull(
-                    v.memory, Value("int64_t", 0, v.memory.size - 1), SIZES[v.memory.element])  # fmt: skip
-                inner.seen = (
-                    known if seen.element in ("", inner.element) else RANGES.get(inner.element)
-                )
                 groups.append([v.memory, v.offset, inner, [i]])
-                key.append(
-                    (
-                        len(groups),
-                        v.element,
-                        inner.seen if SIZES.get(inner.element, 1) > 1 else None,
-                    )
-                )
+                key.append((len(groups), *of_key))
                 continue
             group = same[0]
             if v.offset.terms != group[1].terms or v.offset.low != v.offset.high:
                 raise self.split(v.offset.pure, Refusal("access", where, "pointers into one array"))
             if v.offset.low < group[1].low:
                 group[1] = v.offset
-            group[2].size, group[2].element = (
-                None,
-                group[2].element if group[2].element == v.element else "?",
-            )
+            group[2].size = None
+            if group[2].element != v.element:
+                first = group[2]
+                parts = first.parts or dict.fromkeys(group[3], first)
+                group[2] = Memory(first.name, None, "?")
+                group[2].parts = {**parts, i: inner}
             group[3].append(i)
-            key.append(
-                (groups.index(group), v.offset.low - args[group[3][0]].offset.low, v.element)
-            )
+            key.append((groups.index(group), v.offset.low - args[group[3][0]].offset.low, *of_key))
         return groups, tuple(key)
 
     def may_meet(self, a: Pointer, b: Pointer) -> bool:
@@ -1605,18 +1589,17 @@ class Machine:
         for _, base, inner, members in groups:
             for i in members:
                 bases[i] -= base.low
-                offset = Value(
-                    "int64_t", args[i].offset.low - base.low, args[i].offset.low - base.low
-                )
+                low = args[i].offset.low - base.low
                 views = [self.alike.get(args[j].view, args[j].view) for j in (*members, i)]
                 alike[i] = i if self.entry_level() else members[views.index(views[-1])]
+                offset = Value("int64_t", low, low)
                 env[function.params[i][1]] = Pointer(inner, offset, args[i].element, i)
         state = self.frames, self.active, self.result, self.function, self.mine, self.trusting
         outer = self.bases, self.alike, self.extent
         self.bases, self.alike, self.extent = bases, alike, {}
         self.trusting = self.trusting or (name if name in self.exempt else "")
         self.frames, self.active, self.result, self.function = [{}], [], [], name
-        self.mine = [group[2] for group in groups]
+        self.mine = [one for _, _, inner, _ in groups for one in (inner, *inner.parts.values())]
         self.depth += 1
         try:
             self.run(function.body, env)
@@ -1641,7 +1624,16 @@ class Machine:
         }
         if isinstance(result, Pointer) and result.offset.low:
             raise Refusal("access", function.where, "a pointer that is returned is not understood")
-        return result, effects, [group[2].seen for group in groups], extent
+        stored = [stored_in(inner, members) for _, _, inner, members in groups]
+        return result, effects, stored, extent
+
+
+def stored_in(memory: Memory, members: list[int]) -> list[Any]:
+    """Return types and ranges of what a function stored through its pointers into an array."""
+    if sum(part.is_written for part in {*memory.parts.values()}) > 1:
+        return [("?", (0, 0))] * len(members)
+    parts = [memory.parts.get(i, memory) for i in members]
+    return [(part.element, part.seen) for part in parts]
 
 
 def is_choice(tree: Any) -> bool:
@@ -1663,6 +1655,7 @@ class Local:
     def __init__(self, name: str, element: str, count: int) -> None:
         self.name, self.element, self.count = name, element, count
         self.size, self.values, self.seen = count * SIZES[element], None, RANGES.get(element)
+        self.parts: dict[Any, Memory] = {}
 
     def elements(self, machine: Machine, what: str, offset: Value, where: str) -> range:
         """Return the elements that an offset may name, and note them for the function's claims."""

@@ -30,7 +30,12 @@ from microtir.frontend import from_tflite
 from microtir.module.ir_module import IRModule
 from microtir.support.resources import example
 from scripts.models.wake_word import Order, Shape, wake_word
-from tests.support.small_models import attention_graph, products_graph, quantised_graph
+from tests.support.small_models import (
+    attention_graph,
+    planes_graph,
+    products_graph,
+    quantised_graph,
+)
 
 CHECKER = runpy.run_path(str(checker_path()))
 Files = dict[str, str]
@@ -66,6 +71,10 @@ PROGRAMS: dict[str, tuple[Callable[[], IRModule], CompilationConfig]] = {
     "products": (
         lambda: IRModule(graph=products_graph()),
         CompilationConfig(targets="c -mcpu=cortex-m4"),
+    ),
+    "planes": (
+        lambda: IRModule(graph=planes_graph()),
+        CompilationConfig(targets="c -mcpu=cortex-m4", optimize=Optimize.SPEED),
     ),
     "attention": (
         lambda: IRModule(graph=attention_graph()),

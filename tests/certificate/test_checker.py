@@ -134,6 +134,31 @@ def test_wrong_layers_are_refused(tmp_path: Path, old: str, new: str, part: str)
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # A product, or the border of a plane, is larger than what the next layer sums.
+        (r"(\+ pixel\)\] =) value;", r"\1 (int16_t)(value * 255);"),
+        (r"(row\[channel \* 14 \+ col\] =) 4;", r"\1 32767;"),
+    ],
+)
+def test_ranges_of_what_is_widened_in_place_are_proven(tmp_path: Path, old: str, new: str) -> None:
+    """A layer writes int16 where its int8 inputs are: the sums of the next layer rest on it."""
+    assert "range" in _changed(tmp_path, "planes", old, new)
+
+
+def test_what_two_pointers_write_into_one_array_has_any_value() -> None:
+    """A pointer of another type has a range of its own only where it alone is written through."""
+    memory = CHECKER["Memory"]("memory", None, "?")
+    memory.parts = {
+        i: CHECKER["Memory"]("", None, kind) for i, kind in enumerate(("int8_t", "int16_t"))
+    }
+    memory.parts[1].widen("int16_t", -3, 4)
+    assert CHECKER["stored_in"](memory, [0, 1]) == [("int8_t", None), ("int16_t", (-3, 4))]
+    memory.parts[0].widen("int8_t", 0, 1)
+    assert CHECKER["stored_in"](memory, [0, 1]) == [("?", (0, 0))] * 2
+
+
+@pytest.mark.parametrize(
     ("old", "new", "part"),
     [
         # An array of fewer elements, another array, one for two.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,7 @@ from microtir.operators.activations.definition import Tanh
 from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.conversion.definition import Dequantize, Quantize
-from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.movement.definition import Concatenation, Reshape
@@ -62,23 +62,42 @@ def quantised_graph() -> Graph:
 
 def products_graph() -> Graph:
     """Return two CONV_2D of one pixel each: a Cortex-M4 computes them as products of matrices."""
-    quants = quant(0.05, -7), quant(0.08, -11), quant(0.11, 4)
-    channels = 12, 8, 12
+    shapes = (1, 1, 4, 12), (1, 1, 4, 8), (1, 1, 4, 12)
+    return _chain(shapes, [Conv2D(activation=Activation.RELU)] * 2)
+
+
+def planes_graph() -> Graph:
+    """Return products of matrices before a DEPTHWISE_CONV_2D.
+
+    A Cortex-M4 widens the second product into planes, in the memory that its input has.
+    """
+    shapes = (1, 12, 12, 8), (1, 12, 12, 8), (1, 12, 12, 24), (1, 6, 6, 24)
+    pixel = Conv2D(activation=Activation.RELU)
+    window = DepthwiseConv2D((2, 2), padding=Padding2D(0, 1, 0, 1), activation=Activation.RELU)
+    return _chain(shapes, [pixel, pixel, window])
+
+
+def _chain(
+    shapes: Sequence[tuple[int, ...]], operators: Sequence[Conv2D | DepthwiseConv2D]
+) -> Graph:
+    """Return convolutions behind each other, with weights per channel."""
+    quants = quant(0.05, -7), quant(0.08, -11), quant(0.11, 4), quant(0.09, -2)
     tensors = [
-        tensor(name, (1, 1, 4, count), INT8, of)
-        for name, count, of in zip(("image", "features", "y"), channels, quants, strict=True)
+        tensor("image" if i == 0 else f"y_{i}", shape, INT8, quants[i])
+        for i, shape in enumerate(shapes)
     ]
     nodes = []
     for i, (x, y) in enumerate(pairwise(tensors)):
-        shape = channels[i + 1], 1, 1, channels[i]
-        scales = (0.01,) * shape[0]
+        channels, is_product = shapes[i + 1][3], isinstance(operators[i], Conv2D)
+        shape = (channels, 1, 1, shapes[i][3]) if is_product else (1, 3, 3, channels)
+        scales, axis = (0.01,) * channels, 0 if is_product else 3
         filters = _integers(2 * i, shape, -127, 128, "int8")
-        bias = _integers(2 * i + 1, shape[:1], -900, 900, "int32")
+        bias = _integers(2 * i + 1, (channels,), -900, 900, "int32")
         of_bias = per_channel([quants[i].scale * scale for scale in scales], 0)
-        weights = constant(f"filters_{i}", filters, per_channel(scales, 0))
+        weights = constant(f"filters_{i}", filters, per_channel(scales, axis))
         inputs = x, weights, constant(f"bias_{i}", bias, of_bias)
-        nodes.append(node(Conv2D(activation=Activation.RELU), inputs, y))
-    return graph(nodes, tensors[:1], tensors[2:])
+        nodes.append(node(operators[i], inputs, y))
+    return graph(nodes, tensors[:1], tensors[-1:])
 
 
 def attention_graph() -> Graph:
