@@ -1,4 +1,4 @@
-"""Bits of weights and of a state that flip on the emulator, and what noticing them costs."""
+"""Bits of weights, states and tensors that flip on the emulator, and what noticing them costs."""
 
 from __future__ import annotations
 
@@ -96,6 +96,37 @@ int main(void)
 }
 """
 
+FLIP_TENSORS = """
+static uint32_t place;
+
+void flip_tensor(uint8_t *tensor, uint32_t bytes);
+void flip_tensor(uint8_t *tensor, uint32_t bytes)
+{
+    if (place < 8u * bytes) {
+        tensor[place / 8u] = (uint8_t)(tensor[place / 8u] ^ (1u << place % 8u));
+    }
+    place -= 8u * bytes; /* after the flip it is too large for the other tensors */
+}
+
+int main(void)
+{
+    int32_t faults = 0;
+    platform_init();
+    place = UINT32_MAX;
+    faults += once() != DIGITS_OK;
+    const uint32_t bits = UINT32_MAX - place;
+    faults += bits != 8u * BYTES;
+    for (uint32_t bit = 0; bit < bits; bit += STRIDE) {
+        place = bit;
+        faults += once() != DIGITS_ERROR_TENSOR;
+    }
+    place = UINT32_MAX;
+    faults += once() != DIGITS_OK;
+    platform_exit((int16_t)(faults > 100 ? 100 : faults));
+    return 0;
+}
+"""
+
 
 def summed(checks: FaultChecks) -> Artifact:
     """Return a model whose state is the sum of its inputs."""
@@ -119,7 +150,7 @@ def built(folder: Path, artifacts: list[Artifact], main: str, compared: str) -> 
     return project
 
 
-@pytest.mark.parametrize("checks", [FaultChecks.START, FaultChecks.LAYERS])
+@pytest.mark.parametrize("checks", [FaultChecks.START, FaultChecks.TENSORS])
 def test_every_bit_is_noticed(checks: FaultChecks, tmp_path: Path) -> None:
     """Each flipped bit of weights, of a state and of a saved one is reported, and nothing else."""
     artifacts = artifacts_of(checks)
@@ -129,9 +160,28 @@ def test_every_bit_is_noticed(checks: FaultChecks, tmp_path: Path) -> None:
     rows = "".join(
         f"        + missed({a}, sizeof {a}, run, DIGITS_ERROR_WEIGHTS)\n" for a in arrays
     )
-    run = "once" if checks is FaultChecks.LAYERS else "compared"
+    run = "once" if checks is FaultChecks.TENSORS else "compared"
     main = FLIPS.replace("ARRAYS", rows).replace("STRIDE", str(STRIDE)).replace("RUN", run)
     project = built(tmp_path / "project", artifacts, main, "digits_check_weights()")
+    assert project.run().status == 0
+
+
+def test_every_bit_of_a_tensor_is_noticed(tmp_path: Path) -> None:
+    """A bit of a tensor that flips before a layer reads the tensor ends the run."""
+    artifacts = artifacts_of(FaultChecks.TENSORS)
+    (source,) = (f for f in artifacts[0].sources if f.path == "digits.c")
+    check = re.compile(r"if \(digits_checksum\((&memory\[\d+\], (\d+)u), UINT32_C")
+    read = sum(int(size) for _, size in check.findall(source.text))
+    assert read == 2234
+    text = check.sub(lambda found: f"flip_tensor({found[1]});\n    {found[0]}", source.text)
+    declared = "void flip_tensor(uint8_t *tensor, uint32_t bytes);\n"
+    main = FLIP_TENSORS.replace("STRIDE", f"{STRIDE}u").replace("BYTES", f"{read}u")
+    project = generate(artifacts, BOARD, ProjectType.BAREMETAL, tmp_path / "project")
+    with_main(project, TWO_MODELS + main)
+    include = '#include "digits.h"\n'
+    file = project.folder / "model" / "digits" / "digits.c"
+    file.write_text(text.replace(include, include + declared, 1))
+    project.build()
     assert project.run().status == 0
 
 
@@ -155,6 +205,7 @@ def test_cost(tmp_path: Path) -> None:
     rows = (
         f"| `start` | {flash[1] - flash[0]} | {compared[1]:,} in each `NAME_check_weights` |",
         f"| `layers` | {flash[2] - flash[0]} | {runs[2] - runs[0]:,} in each run |",
+        f"| `tensors` | {flash[3] - flash[0]:,} | {runs[3] - runs[0]:,} in each run |",
         f"which takes {added[1] - added[0]} instructions for a state of 8 bytes",
         f"Restoring this state takes {restored[1] - restored[0]} more",
     )

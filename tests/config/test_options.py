@@ -78,7 +78,7 @@ CONTRADICTIONS = [
     ),
     *(
         {f"fault_checks={checks!r}", other}
-        for checks in ("start", "layers")
+        for checks in ("start", "layers", "tensors")
         for other in (
             "executor.interface-api='packed'",
             "runtime.system-lib=True",

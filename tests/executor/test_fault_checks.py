@@ -45,7 +45,7 @@ def test_results_are_the_same(make: Callable[[], Graph]) -> None:
     inputs = sample_inputs(graph)
     module = module_of(graph)
     plain = microtir.host.load(built(module, FaultChecks.NONE)).run(inputs)
-    for checks in (FaultChecks.START, FaultChecks.LAYERS):
+    for checks in (FaultChecks.START, FaultChecks.LAYERS, FaultChecks.TENSORS):
         outputs = microtir.host.load(built(module, checks), sanitize=False).run(inputs)
         for name, values in plain.items():
             np.testing.assert_array_equal(outputs[name], values)

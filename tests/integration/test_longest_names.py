@@ -126,7 +126,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "rows": {"executor": Executor("aot", {"row-fed-inputs": True, "row-drained-outputs": True})},
     "steps": {"executor": Executor("aot", {"steps": True})},
     "guard": {"executor": Executor("aot", {"guard-inputs": True, "steps": True})},
-    "faults": {"fault_checks": "layers", "canaries": True},
+    "faults": {"fault_checks": "tensors", "canaries": True},
     "canaries of pools": {"canaries": True, "workspace_pools": pools(internal=True)},
     "microtvm": {"compatibility": "microtvm", "runtime": CRT},
     "microtvm-packed": {"compatibility": "microtvm", "executor": PACKED, "runtime": CRT},

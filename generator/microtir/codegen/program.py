@@ -36,6 +36,9 @@ STATE_STATUS = "ERROR_STATE"
 WEIGHTS_STATUS = "ERROR_WEIGHTS"
 """End of the macro of the status of a program whose weights are damaged."""
 
+TENSOR_STATUS = "ERROR_TENSOR"
+"""End of the macro of the status of a program in which a tensor changed between two layers."""
+
 CANARY_STATUS = "ERROR_CANARY"
 """End of the macro of the status of a program whose workspace was written beyond its ends."""
 

@@ -59,6 +59,7 @@ class FaultChecks(Spelled):
     NONE = "none"
     START = "start"  # of weights when the application asks, of a state in each run
     LAYERS = "layers"  # also of the weights that a layer reads, in each run before it
+    TENSORS = "tensors"  # also of the tensors in the workspace, between layers
 
 
 class Numerics(Spelled):

@@ -16,7 +16,7 @@ def check_fault_checks(config: ConfigFields) -> None:
     """
     legal = "only with executor 'aot', interface-api 'c'"
     if config.fault_checks is not FaultChecks.NONE:
-        said = f"start, layers {legal} and linked weights"
+        said = f"start, layers, tensors {legal} and linked weights"
         contradictions = [*_of_runs(config), *_of_weights(config)]
         _refuse("fault_checks", f"'{config.fault_checks}'", contradictions, said)
     if config.canaries:

@@ -178,7 +178,8 @@ _CONFIG = (
         "Detects damaged memory with CRC-32 checksums. start: the C code has a function that "
         "checks the weights when the application calls it. Each run also refuses a state that "
         "changed since the last run. layers: in addition, a run checks the weights of each layer "
-        "before it computes the layer.",
+        "before it computes the layer. tensors: in addition, a run checks that the tensors in the "
+        "workspace do not change between layers.",
     ),
     Option(
         Section.CONFIG,

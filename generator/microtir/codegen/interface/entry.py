@@ -21,6 +21,7 @@ from microtir.codegen.printer.layout import indent
 from microtir.codegen.printer.main_printer import MainPrinter, alive_at_steps, label_of
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import parameter_text, pointer_cast
+from microtir.codegen.printer.tensor_checks import tensor_checks
 from microtir.codegen.program import CProgram
 from microtir.dtype import DType
 from microtir.module.ir_module import ModelInfo
@@ -138,8 +139,9 @@ def main_frame(
         c_type, place = C_TYPES[buffer.dtype], state_place(state, model)
         local.append((buffer, f"{c_type} *const {name} = {place};"))
     views, pointers = _workspace_pointers(program, rest, model, names, blocks)
+    checks = tensor_checks(program, names, {b: p.size for b, p in zip(rest, filled, strict=True)})
     printer = MainPrinter(
-        program, names, requirements, views, row_ports=row_ports, pointers=pointers
+        program, names, requirements, views, row_ports=row_ports, pointers=pointers, checks=checks
     )
     per_image = frozenset(ports if image else ())
     return MainFrame(program, names, printer, image, tuple(local), per_image)

@@ -34,7 +34,7 @@ def checks_before(program: CProgram, functions: set[str]) -> list[str]:
         program: whose options say whether a run compares them.
         functions: names of the layers.
     """
-    if program.config.fault_checks is not FaultChecks.LAYERS:
+    if program.config.fault_checks not in (FaultChecks.LAYERS, FaultChecks.TENSORS):
         return []
     of_layers = [n for n, array in enumerate(linked(program)) if functions & set(array.users)]
     return [

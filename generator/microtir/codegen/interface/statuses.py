@@ -12,6 +12,7 @@ from microtir.codegen.program import (
     EXTERN_STATUS,
     PARAMETERS_STATUS,
     STATE_STATUS,
+    TENSOR_STATUS,
     WEIGHTS_STATUS,
     CProgram,
 )
@@ -39,6 +40,7 @@ _STATUSES = (
     Status(STATE_STATUS, -8, "the state is misaligned, not initialised, or not of this model"),
     Status(WEIGHTS_STATUS, -9, "the weights in memory are not those of this code"),
     Status(CANARY_STATUS, -10, "something wrote beyond an end of the workspace"),
+    Status(TENSOR_STATUS, -11, "a tensor in the workspace changed between two layers"),
 )
 
 

@@ -13,6 +13,7 @@ from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.layout import block_comment, indent
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import StatementPrinter
+from microtir.codegen.printer.tensor_checks import TensorChecks
 from microtir.codegen.program import CProgram
 from microtir.support.encoding import c_comment
 from microtir.tir.ir import Buffer, BufferView, Expr, For, If, IntImm, Invoke, PrimFunc, Seq, Stmt
@@ -27,7 +28,7 @@ class MainPrinter(StatementPrinter):
     Invokes in program order, as placement does; the statements that are printed begin with
     `first_step`. `row_ports` has the text of each tensor that the application hands over row by
     row. `pointers` are declared by the step that uses them first: declared all at the beginning, a
-    compiler keeps them on the stack through every call.
+    compiler keeps them on the stack through every call. `checks` compare tensors between steps.
     """
 
     def __init__(
@@ -39,11 +40,13 @@ class MainPrinter(StatementPrinter):
         first_step: int = 0,
         row_ports: Mapping[Buffer, str] | None = None,
         pointers: Mapping[int, Sequence[str]] | None = None,
+        checks: TensorChecks | None = None,
     ) -> None:
         super().__init__(program, program.entry, names, requirements)
         self._views = views
         self._row_ports = row_ports or {}
         self._pointers = pointers or {}
+        self._checks = checks or TensorChecks()
         self._step = first_step
         self._is_in_loop = False
         self._is_outermost = True
@@ -55,8 +58,11 @@ class MainPrinter(StatementPrinter):
         declared = [line for step in steps for line in self._pointers.get(step, ())]
         self._is_outermost = False
         called = {self.program.callee(i.function).name for i in invokes_of(s)}
-        lines = [*checks_before(self.program, called), *self._inner_lines(s)]
+        lines = checks_before(self.program, called)
+        lines += [line for step in steps for line in self._checks.before[step]]
+        lines += self._inner_lines(s)
         lines += check_of_canaries(self.program)
+        lines += [line for step in steps for line in self._checks.after[step]]
         self._is_outermost = True
         return ["", *declared, *lines] if declared else lines
 
