@@ -62,8 +62,8 @@ The first three tables have only figures for the default options. A cell without
 _WORDS = frozenset({"network", "what for", "board", "options", "CPU"})  # other columns are figures
 _RAM = "RAM includes inputs, outputs and the stack that is usual on the board."
 _OTHERS = (
-    "Some networks do not fit with the default options. `microtir fit` found the options of this\n"
-    "table, with which they fit."
+    "Some networks do not fit with the default options. This table lists options with which they "
+    "fit.\n`microtir fit` found these options."
 )
 _REFUSED = "The compiler refuses these networks for these boards, with this message:"
 

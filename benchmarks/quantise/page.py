@@ -81,9 +81,9 @@ def section(figures: Figures) -> str:
 The first table shows the loss, and its standard deviation over {splits} splits of data and seeds.
 The loss is the accuracy of the float network minus the accuracy of the integers, in percentage
 points. For diabetes it is the increase of the mean squared error in percent. `bits by layer`
-chooses weights of 4 or 8 bits for each layer on a fifth of the calibration samples, with a loss of
-at most half a point there. Its second number is the bytes of its weights, divided by the bytes of
-int8 weights (mean).
+chooses weights of 4 or 8 bits for each layer. On a fifth of the calibration samples, the loss of
+this choice must be at most half a point. The second number in the column is the mean size of the
+weights, divided by the size of int8 weights.
 
 {_table(["network", "float", *names], losses)}
 The next table shows the loss of microtir minus the loss of the best other quantiser, split by

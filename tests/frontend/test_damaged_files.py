@@ -430,7 +430,7 @@ def test_options_of_another_operator() -> None:
     patched = Patched(CONV)
     patched.put(patched.field(patched.operator(0), 3), 5, "<B")
     text = refusal(patched.bytes)
-    assert "its options are table 5 of the schema\n  expected: table 1 (Conv2DOptions)" in text
+    assert "its options have the table number 5\n  expected: number 1 (Conv2DOptions)" in text
 
 
 def test_unknown_enum() -> None:

@@ -65,7 +65,7 @@ def program(
     debug: Annotated[
         bool,
         typer.Option(
-            "--debug", help="Prints a traceback with an error. It may also follow a verb."
+            "--debug", help="Prints a traceback with an error. The option may also follow a verb."
         ),
     ] = False,
 ) -> None:

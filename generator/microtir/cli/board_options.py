@@ -21,7 +21,7 @@ Board = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="A board that `microtir boards` lists. It sets the default target.",
+        help="A board that `microtir boards` lists. The board sets the default target.",
         show_default=False,
     ),
 ]
@@ -38,7 +38,7 @@ LimitingBoard = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="The board, whose memories are limits. It sets the default target.",
+        help="The board. Its memories are limits, and it sets the default target.",
     ),
 ]
 Port = Annotated[

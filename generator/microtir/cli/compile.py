@@ -45,7 +45,7 @@ Timestamp = Annotated[
     bool,
     typer.Option(
         "--timestamp",
-        help="Writes the current time into an archive. Without it, archives are reproducible.",
+        help="Writes the current time into an archive. Without this, archives are reproducible.",
     ),
 ]
 Certificate = Annotated[

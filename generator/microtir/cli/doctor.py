@@ -41,8 +41,8 @@ def doctor(
 ) -> ExitCode:
     """Checks this machine for compilers, emulators, frameworks and boards.
 
-    It prints how to install missing tools. Exit status 1 means that no project for the board of
-    --board can be built on this machine.
+    The list also says how to install missing tools. Exit status 1 means that no project for the
+    board of --board can be built on this machine.
     """
     from microtir.boards import all_boards, load_board
     from microtir.projects import readiness

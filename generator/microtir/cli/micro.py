@@ -26,7 +26,7 @@ ProjectBoard = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="The board, as `microtir boards` lists it. It sets the target unless --target does.",
+        help="A board that `microtir boards` lists. It sets the target unless --target does.",
         show_default=False,
     ),
 ]
@@ -69,7 +69,7 @@ def create(
     stack: Annotated[
         int | None,
         typer.Option(
-            "--stack", metavar="BYTES", help="Bytes of the stack. Default: that of the board."
+            "--stack", metavar="BYTES", help="Bytes of the stack. Default: the stack of the board."
         ),
     ] = None,
     together: projects.TogetherNames = None,

@@ -22,7 +22,7 @@ DumpTensors = Annotated[
         "--dump-tensors",
         metavar="FILE.npz",
         rich_help_panel=PROJECT_PANEL,
-        help="Writes the outputs of every node of the graph. It needs --executor debug or "
+        help="Writes the outputs of every node of the graph. The option needs --executor debug or "
         "--device micro.",
     ),
 ]

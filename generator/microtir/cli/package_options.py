@@ -55,7 +55,7 @@ PackagePlace = Annotated[
 PackageBoard = Annotated[
     str | None,
     typer.Option(
-        "--board", metavar="BOARD", help="The board. It sets the target unless --target does."
+        "--board", metavar="BOARD", help="The board, which sets the target unless --target does."
     ),
 ]
 Force = Annotated[

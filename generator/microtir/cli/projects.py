@@ -75,7 +75,7 @@ DebugChecks = Annotated[
     typer.Option(
         "--debug-checks",
         help="Checks the bytes around workspaces and states, and reports the kind and place of a "
-        "fault. It is for bare-metal projects on Cortex-M.",
+        "fault. Only bare-metal projects on Cortex-M accept this option.",
     ),
 ]
 

@@ -68,7 +68,7 @@ LayerWidths = Annotated[
         "--layer",
         metavar="PATTERN=int8|16x8|int4|float",
         help="Sets the width of the layers whose names match the pattern. If several patterns "
-        "match, the last one counts.",
+        "match, the last pattern counts.",
     ),
 ]
 CalibrationName = Annotated[
@@ -100,7 +100,7 @@ RoundingWork = Annotated[
         "--adaround",
         metavar="WORK",
         help="Rounds weights so that the errors of the outputs become smaller. The value limits "
-        "the work, in billions of operations; 90 take about 30 s.",
+        "the work, in billions of operations. A value of 90 takes about 30 s.",
     ),
 ]
 Labels = Annotated[

@@ -47,7 +47,7 @@ Inputs = Annotated[
         "--inputs",
         "-i",
         metavar="FILE.npz|.npy",
-        help="Arrays with the names of the inputs. Each has the shape of its input. An additional "
+        help="Arrays with the names and the shapes of the inputs. An additional "
         "first axis counts samples. For a model with a state, a second axis can count time steps, "
         "which are consecutive runs.",
     ),

@@ -96,7 +96,9 @@ class Times:
         """Refuse timing without a project, since emulators count instructions instead."""
         if project_option:
             raise UsageError(
-                "--project-option needs --device micro", where="microtir run", fix="use --port"
+                "--project-option needs --device micro",
+                where="microtir run",
+                fix="add --device micro, or use --port",
             )
         for flag, is_given in (
             ("--profile", self.profile),

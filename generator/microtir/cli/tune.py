@@ -56,7 +56,7 @@ def tune(
 ) -> ExitCode:  # fmt: skip
     """Measures every kernel that could compute a layer, on an emulated board.
 
-    It writes a file for --tuning-records. With this file, plans use measured instructions, or
+    The result is a file for --tuning-records. With this file, plans use measured instructions, or
     cycles estimated from them. The file is written after every program, so an interrupted run
     can continue where it stopped.
     """

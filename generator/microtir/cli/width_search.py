@@ -33,7 +33,7 @@ MaxLoss = Annotated[
         "--max-loss",
         metavar="P%",
         help="Chooses the width of each layer, for the best program within the budgets. The "
-        "accuracy falls by at most P. Without --labels, P limits the power of the output error.",
+        "accuracy falls by at most P. Without --labels, P limits the error power of the outputs.",
     ),
 ]
 

@@ -49,7 +49,7 @@ _CONFIG = (
         ),
         None,
         "Names the target processors. The CPU decides which kernels can be used.",
-        derived=f"required; on the command line that of --board, or else {DEFAULT_TARGET}",
+        derived=f"required in Python; otherwise the target of --board, or {DEFAULT_TARGET}",
         spelling="--target",
     ),
     Option(
@@ -61,7 +61,7 @@ _CONFIG = (
         ),
         None,
         "Names the processor that runs the entry function, which is portable C. The host changes "
-        "only the alignment of buffers, and only if the processors need different ones.",
+        "only the alignment of buffers, and only if the two processors need different alignments.",
         derived="the host that a target names; otherwise the first target that can be a "
         "host; otherwise c",
     ),
@@ -187,7 +187,7 @@ _CONFIG = (
         Flag(),
         False,
         "Detects writes beyond the ends of a workspace. A run writes known words at both ends and "
-        "checks them after each layer. It returns an error if a word has changed.",
+        "checks them after each layer. If a word has changed, the run returns an error.",
     ),
     Option(
         Section.CONFIG,
@@ -233,7 +233,7 @@ _CONFIG = (
         ),
         "",
         "Makes each pair of an input and an output a state. The first run reads zeros, and each "
-        "later run reads the output of the run before. Callers pass neither input nor output.",
+        "later run reads the previous output. Callers do not pass these tensors.",
         derived="none",
     ),
     Option(
@@ -284,7 +284,7 @@ _CONFIG = (
         ),
         "",
         "Adds pre-processing steps, which run from left to right. The C then computes the model's "
-        "input from the sensor's values. Its input has the sensor's type and shape.",
+        "input from the sensor's values. The input of the C has the sensor's type and shape.",
         derived="none (the inputs stay those of the model)",
     ),
     Option(
@@ -339,7 +339,7 @@ _AOT = (
         Flag(),
         None,
         "True passes tensors to operators as plain C arguments. False passes tensors with checked "
-        "types; with system-lib the operators are then registered, too.",
+        "types. With system-lib, False also registers the operators.",
         derived="always True with interface-api 'c', otherwise False",
     ),
     Option(
@@ -405,9 +405,9 @@ _AOT_GUARD = Option(
     "guard-inputs",
     Flag(),
     False,
-    "Counts, in each run, the input elements outside of the calibrated range. These are stored "
-    "values at the ends of an integer type, and floats that the model's QUANTIZE clips. The "
-    "counts are written to a struct that the caller passes.",
+    "Counts, in each run, the input elements outside of the calibrated range: stored values at "
+    "the ends of an integer type, and floats that the model's QUANTIZE clips. The counts are "
+    "written to a struct that the caller passes.",
     is_quiet=True,
 )
 
@@ -417,8 +417,8 @@ _AOT_BATCH = Option(
     "batch-count",
     Flag(),
     False,
-    "Adds a parameter to the run function: the number of batch entries to compute. It can be from "
-    "1 to the batch size of the model. The entries are computed one by one.",
+    "Adds a parameter to the run function: the number of batch entries, from 1 to the batch size "
+    "of the model. A run computes one entry after another.",
     is_quiet=True,
 )
 
@@ -454,8 +454,8 @@ _BUDGET = (
         _BYTES,
         None,
         "Selects the best plan whose workspace and states together take at most this many bytes. "
-        "The build is refused if no plan fits. The limit does not include the stack, nor inputs "
-        "and outputs that are outside of the workspace.",
+        "The build is refused if no plan fits. The limit excludes the stack, and inputs and "
+        "outputs outside of the workspace.",
         derived="no limit",
     ),
     Option(

@@ -88,7 +88,7 @@ _CONSTANT = (
     replace(
         _WORKSPACE[2],
         section=Section.CONSTANT_POOL,
-        help="Names the linker section of the pool's arrays. They are in the generated code if "
+        help="Names the linker section of the pool's arrays. These are in the generated code if "
         "is_internal is True; otherwise a macro of the header declares one array.",
     ),
     replace(

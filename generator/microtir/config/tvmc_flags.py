@@ -320,7 +320,7 @@ def _assignment(text: str) -> str | None:
                 f"pass_config option '{key}' is {shown(value)}",
                 where=f"pass_config.{key}",
                 legal=", ".join(_ALGORITHMS),
-                fix="or set memory.placement directly",
+                fix="choose one of these values, or set memory.placement instead",
             )
         return f"memory.placement={_ALGORITHMS[value]}"
     return text

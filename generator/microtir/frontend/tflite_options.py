@@ -39,9 +39,9 @@ def read_options(operator: FileOperator, kind: type[OptionsT], where: str) -> Op
     table = operator.options
     if table is not None and operator.options_type != code.table:
         raise ModelFileError(
-            f"its options are table {operator.options_type} of the schema",
+            f"its options have the table number {operator.options_type}",
             where=where,
-            legal=f"table {code.table} ({code.table_name})",
+            legal=f"number {code.table} ({code.table_name})",
             fix="export the model again",
         )
     if table is not None:
@@ -89,5 +89,5 @@ def _member(kind: type[IntEnum], number: int, name: str, where: str) -> IntEnum:
     except ValueError:
         legal = ", ".join(member.name for member in kind)
         raise ModelFileError(
-            f"{name} is {number}", where=where, legal=legal, fix="export the model again"
+            f"its {name} is {number}", where=where, legal=legal, fix="export the model again"
         ) from None

@@ -296,7 +296,7 @@ class Variables:
             raise ModelFileError(
                 f"it has {len(operator.inputs)} inputs and {len(operator.outputs)} outputs",
                 where=where,
-                legal=f"{inputs} and {outputs}",
+                legal=f"{inputs} inputs and {outputs} outputs",
                 fix="export the model again",
             )
         if OPTIONAL in operator.inputs:

@@ -162,6 +162,8 @@ def _write(
         )
     with cannot_write(target):
         if target.exists() and not force:
-            raise OutputError("exists", where=str(target), fix=instead_of_replacing("file"))
+            raise OutputError(
+                "this file exists already", where=str(target), fix=instead_of_replacing("file")
+            )
     root = f"{manifest.name}/" if template.root else ""
     replace_file(target, zip_bytes({f"{root}{path}": text for path, text in files.items()}))

@@ -350,4 +350,6 @@ def _read_metadata(path: Path) -> Metadata:
 
 def _damaged(error: Exception, path: Path) -> ProjectError:
     problem = error.what if isinstance(error, MicrotirError) else repr(error)
-    return ProjectError(f"is damaged: {problem}", where=str(path), fix="generate the project again")
+    return ProjectError(
+        f"it is damaged: {problem}", where=str(path), fix="generate the project again"
+    )

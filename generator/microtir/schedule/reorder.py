@@ -126,7 +126,7 @@ def unroll(program: ScheduledProgram, loop: Loop, limit: int) -> ScheduledProgra
         )
     if stop - start > limit:
         raise ScheduleError(
-            f"unrolling makes {stop - start} copies", where=step, legal=f"up to {limit}",
+            f"unrolling makes {stop - start} copies", where=step, legal=f"up to {limit} copies",
             fix="split the loop and unroll the inner loop",
         )  # fmt: skip
     return _with_kind(program, node, ir.LoopKind.UNROLLED)

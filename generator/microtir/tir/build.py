@@ -378,7 +378,9 @@ def select(condition: Expr, then: Operand, otherwise: Operand) -> Expr:
 
 def _require_bool(what: str, condition: Expr) -> None:
     if condition.dtype is not DType.BOOL:
-        raise TirError(f"'{what}' needs a bool, not {condition.dtype.value}", fix="compare it")
+        raise TirError(
+            f"'{what}' needs a bool, not {condition.dtype.value}", fix="compare the value"
+        )
 
 
 # --- conversions and calls ----------------------------------------------------------------------

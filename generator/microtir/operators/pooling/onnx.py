@@ -108,8 +108,8 @@ def _check_places(node: OnnxNode, places: Tensor, x: Tensor, shape: tuple[int, .
         raise ModelFileError(
             f"its indices are {span[0]} to {span[1]}",
             where=node.where,
-            legal=f"0 to {size - 1}, the elements of its result {shape}",
-            fix="pass it the shape of MaxPool's input as output_shape",
+            legal=f"0 to {size - 1}, because its result has the shape {shape}",
+            fix="pass the shape of MaxPool's input as output_shape",
         )
 
 

@@ -85,7 +85,9 @@ class Download:
     def _package(self) -> bytes:
         if self.package_format is None:
             raise UsageError(
-                "the format of the package is missing", where="download", fix="choose one above"
+                "the format of the package is missing",
+                where="download",
+                fix="choose a format above",
             )
         with TemporaryDirectory() as folder:
             root = Path(folder) / "package"

@@ -108,7 +108,7 @@ class _Writer:
                 timed = next(t for t in node.inputs if t in self.lines.of)
                 read = input_rows(follows, run, self.lines.of[timed].rows)
                 op = cut(node, follows, run, read)
-                name = node.name if outputs == node.outputs else f"{node.name}, rows {run}"
+                name = node.name if outputs == node.outputs else f"{node.name}, {run}"
                 self.nodes.append(replace(node, op=op, inputs=inputs, outputs=outputs, name=name))
         for tensor, parts in parts_of.items():
             self.finish(tensor, parts, node.source)
@@ -206,9 +206,7 @@ class _Writer:
         if there == rows:
             return piece
         op = TakeRows(self.lines.of[tensor].axis, rows.first - there.first)
-        return self.emitted(
-            op, piece, self.tensor(tensor, rows, f"{tensor.name}, rows {rows} of it")
-        )
+        return self.emitted(op, piece, self.tensor(tensor, rows, f"{tensor.name}, {rows} of it"))
 
     def wholes(self, tensors: Sequence[Tensor]) -> Mapping[Tensor, Tensor]:
         """Return all rows of those that have rows along time."""
@@ -229,7 +227,7 @@ class _Writer:
     def tensor(self, tensor: Tensor, rows: Rows, name: str = "") -> Tensor:
         axis, shape = self.lines.of[tensor].axis, tensor.shape
         type_ = replace(tensor.type, shape=(*shape[:axis], rows.count, *shape[axis + 1 :]))
-        return Tensor(name or f"{tensor.name}, rows {rows}", type_)
+        return Tensor(name or f"{tensor.name}, {rows}", type_)
 
     def source(self, operator: str) -> SourceLocation:
         """Return where a node that no file has comes from."""

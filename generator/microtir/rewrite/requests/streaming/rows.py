@@ -31,7 +31,8 @@ class Rows:
         return Rows(first, max(min(self.stop, other.stop), first))
 
     def __str__(self) -> str:
-        return f"{self.first} to {self.stop - 1}"
+        one = self.stop - self.first == 1
+        return f"row {self.first}" if one else f"rows {self.first} to {self.stop - 1}"
 
 
 def runs(rows: Iterable[int]) -> tuple[Rows, ...]:
