@@ -11,7 +11,7 @@ from microtir.kernels import emit
 from microtir.kernels.common.moves import Moves
 from microtir.kernels.table import KERNELS, kernels_of
 from microtir.memory.footprint import Footprints
-from microtir.operators.movement.definition import Concatenation, Transpose
+from microtir.operators.movement.definition import Concatenation, Pad, Transpose
 from microtir.operators.resize.definition import ResizeNearestNeighbor
 from microtir.plan.ir import IN_ONE_CALL, Layout, PlannedOperator
 from microtir.rewrite.reference.evaluate import evaluate
@@ -99,6 +99,20 @@ def test_an_axis_has_many_short_runs(name: str) -> None:
     assert check(layer, name)
     costs = {k.name: k.candidate(layer).cost(IN_ONE_CALL) for k in kernels_of(layer)}
     assert costs["runs_dsp"].instructions < 2.1 * 15_000  # 2.06 an element on QEMU
+
+
+@pytest.mark.parametrize(("name", "channels", "counted"), [
+    ("runs_dsp", 3, 171), ("runs_dsp", 12, 471), ("runs_dsp", 20, 872), ("runs_dsp", 64, 2646),
+    ("runs_mve", 7, 201), ("runs_mve", 12, 339), ("runs_mve", 16, 182), ("runs_mve", 33, 554),
+])  # fmt: skip
+def test_borders_cost_what_was_counted(name: str, channels: int, counted: int) -> None:
+    """A border of one pixel around 5x7: an emulated Cortex-M4 and M55 counted these."""
+    x, y = (tensor(n, (1, *image, channels), DType.INT8, quant(0.1))
+            for n, image in (("x", (5, 7)), ("y", (7, 9))))  # fmt: skip
+    layer = node(Pad((0, 1, 1, 0), (0, 1, 1, 0), 3.0), [x], y)
+    kernel = next(k for k in kernels_of(layer) if k.name == name)
+    stated = kernel.candidate(layer).cost(IN_ONE_CALL).instructions
+    assert stated == pytest.approx(counted, rel=0.05)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,6 +15,7 @@ from microtir.schedule import KernelDescription
 
 _RUNS, _ELEMENTS = "kernels/mve/runs.j2", "kernels/mve/elements.j2"
 _LARGEST_RUN = 16 * BYTES  # longer ones are copied by a loop of their own
+_STRAIGHT = 4  # vectors of constants that compilers store without a loop
 _LARGEST_STEP = 0xFFFF  # bytes: what MOVW loads
 _IMMEDIATE = 0xFFF  # bytes: what ADDW adds
 _WIDTHS = {1: ("b", 16), 2: ("h", 16), 4: ("w", 32)}  # of elements that are gathered, and of lanes
@@ -32,6 +33,15 @@ class MovesByVectors(MovesByCalls):
         if run == 1 and not _gathers(axis, run, dtype) and dtype.bytes in _WIDTHS:
             return False
         return run * dtype.bytes <= _LARGEST_RUN and is_near
+
+    def of_constants(self, elements: int, size: int) -> int:
+        """Return the instructions that set a line: vectors, where they are as long as its turns."""
+        turns, left = divmod(elements, 4)
+        words = turns * size
+        by_vectors = words % 4 == 0
+        stores = words // 4 if by_vectors else words
+        loops = stores > _STRAIGHT if by_vectors else turns > 2 and words != 6
+        return stores + -(-left // 2) + (stores + 6 if loops else 3)
 
     def mover(self, axis: Axis, run: int, dtype: DType) -> Mover:
         if run * dtype.bytes > _LARGEST_RUN:

@@ -96,14 +96,16 @@ class Moves(Kernel):
         line, _ = _line(box)
         lines = box.runs * box.run // line.extent
         if box.input is None:
-            return lines * self.of_constants(line.extent * dtype.bytes)
+            return lines * self.of_constants(line.extent, dtype.bytes)
         turns = line.extent // _AT_ONCE
         return lines * (_COPIED * line.extent + (turns > 1) * _TURN * turns + _LINE)
 
-    def of_constants(self, size: int) -> int:
-        """Return the instructions that set so many bytes: compilers store words."""
-        turns = size // _AT_ONCE
-        return turns + size % _AT_ONCE + (turns > 2) * _TURN * turns // 2 + _LINE // 2
+    def of_constants(self, elements: int, size: int) -> int:
+        """Return the instructions that set a line of elements of so many bytes, by words."""
+        turns, left = divmod(elements, _AT_ONCE)
+        words = turns * size  # each of four bytes
+        of_turns = 1 + turns * (2 + (size > 1)) if turns > 2 and words > _WORDS else 0
+        return words + -(-left // 2) + of_turns + _LINE // 2
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the boxes one after the other, in turns where they share a loop."""
@@ -171,7 +173,8 @@ class MovesByCalls(Moves):
             return super().of_box(box, dtype)
         inner, _ = self._inner(box, dtype)
         calls = box.runs // inner.extent
-        return calls * (self.mover(inner, box.run, dtype).instructions + _AROUND_CALL) + _LINE
+        loops = calls * _AROUND_CALL + _LINE if calls > 1 else _LINE // 2
+        return calls * self.mover(inner, box.run, dtype).instructions + loops
 
     def box(self, box: Box, source: ir.Buffer | None, target: ir.Buffer) -> Places:
         if source is None:
@@ -223,11 +226,12 @@ def _turns(boxes: Sequence[Box], size: int) -> int:
 _MOST_TURNS = 32
 _LEAST_OF_TURN = 512  # bytes that a box has in a turn, on average
 _LONGEST_RUN = 1 << 13  # elements of a call: loops count bytes in 16 bits
-_AROUND_CALL = 9  # instructions of a loop in C around a call
+_AROUND_CALL = 6  # instructions of a loop in C around a call
 _BOX_CODE = 24  # bytes of code of a box behind the first one
 _AT_ONCE = 4  # elements of a turn of the innermost loop
 _COPIED = 2  # instructions for an element
-_TURN, _LINE, _CALL = 4, 6, 8  # for a turn, for a whole innermost loop, and for the call
+_WORDS = 4  # of constants that compilers store without a loop
+_TURN, _LINE, _CALL = 4, 6, 3  # for a turn, for a whole innermost loop, and for the call
 
 
 def _line(box: Box) -> tuple[Axis, tuple[Axis, ...]]:
