@@ -102,3 +102,35 @@ def test_windows_that_stay_inside_need_no_copies_of_a_whole_image() -> None:
     assert inside.running_alone(1).scratch_bytes == 0 < inside.scratch_bytes
     assert by_rows(inside.running_alone(1)) < by_rows(inside)
     assert bordered.running_alone(1).scratch_bytes == bordered.scratch_bytes
+
+
+@pytest.mark.parametrize(("channels", "filters", "taps", "counted"), [
+    (15, 8, 5, 1_669_270), (3, 16, 5, 623_293), (3, 16, 3, 232_635), (5, 8, 3, 221_095),
+    (1, 8, 3, 74_497), (8, 8, 5, 641_509),
+])  # fmt: skip
+def test_windows_that_leave_the_image_are_counted(
+    channels: int, filters: int, taps: int, counted: int
+) -> None:
+    """The emulated Cortex-M4 counted these, of images of 20x20: several pixels leave at a side."""
+    weights, edge = (filters, taps, taps, channels), taps // 2
+    padded = layer(Conv2D(padding=Padding2D(*[edge] * 4)), (1, 20, 20, channels), weights)
+    stated = offered("cortex-m4", "conv_s8_2x4_dsp", padded).estimate(Measure.INSTRUCTIONS)
+    assert stated == pytest.approx(counted, rel=0.05)
+
+
+@pytest.mark.parametrize(("shape", "taps", "edge", "counted"), [
+    ((1, 8, 20, 9), 3, 0, 7434), ((1, 8, 8, 9), 3, 1, 6398), ((1, 8, 12, 16), 3, 1, 12_582),
+    ((1, 8, 8, 9), 5, 2, 17_081),
+])  # fmt: skip
+def test_rows_outside_the_image_are_filled(
+    shape: tuple[int, ...], taps: int, edge: int, counted: int
+) -> None:
+    """An emulated Cortex-M55 counted these of depthwise convolutions of floats."""
+    _, height, width, channels = shape
+    grown = 2 * edge - taps + 1
+    x = tensor("x", shape, DType.FLOAT32)
+    w = constant("w", np.ones((1, taps, taps, channels), np.float32))
+    y = tensor("y", (1, height + grown, width + grown, channels), DType.FLOAT32)
+    padded = node(DepthwiseConv2D(padding=Padding2D(*[edge] * 4)), (x, w), y)
+    stated = offered("cortex-m55", "dwconv_f32_6x4_mve", padded).estimate(Measure.INSTRUCTIONS)
+    assert stated == pytest.approx(counted, rel=0.05)

@@ -220,8 +220,8 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         )
         beside = borders_cost(output, self.writes)
         if not geometry.is_pointwise:
-            beside += output.images * output.height * _gathered(geometry)
-        product = sum(times * self._block(geometry, pixels) for times, pixels in blocks)
+            beside += output.images * _gathered(geometry)
+        product = sum(n * self._block(geometry, pixels, beside_relu(node)) for n, pixels in blocks)
         return geometry.groups * (beside + product)
 
     def packed_bytes(self, node: Node) -> int:
@@ -301,11 +301,12 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         loads = _SINGLE_LOADS_CODE * steps * self.unroll.single_loads
         return borders + loads + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
 
-    def _block(self, geometry: Geometry, pixels: int) -> int:
+    def _block(self, geometry: Geometry, pixels: int, rescaled: int) -> int:
         segments, quads = Segments.of(geometry), -(-geometry.output.channels // QUAD)
         steps = segments.steps
         added = [patch_sums.instructions(segments.widened, n) * segments.has_sums for n in (1, 2)]
-        looped = 1 + 3 * turns(steps, self.unroll) + self.is_planar
+        rescaled *= QUAD * min(pixels, TOGETHER)
+        looped = 1 + 3 * turns(steps, self.unroll) + self.is_planar + rescaled
         # For four channels: 12 a step and 55 beside them for two pixels, 7 and 33 for a single one,
         # which takes an odd step alone.
         if pixels == 1:
@@ -316,20 +317,27 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         return pixels // TOGETHER * pair + widened
 
 
-def _gathered(geometry: Geometry) -> int:
-    """Return instructions of a row beside those that widen.
+@of_node
+def beside_relu(node: Node) -> int:
+    """Return the instructions that rescale a value, beside the four that a ReLU takes."""
+    return refusals.asked(packing.requantised(node)).rescaling.instructions - 4
 
-    A call each kernel row, taps at its ends.
-    """
-    rows, columns = geometry.windows.rows, geometry.windows.columns
-    last = (geometry.output.width - 1) * columns.stride - columns.before
-    sides = (columns.before > 0) + (last + (columns.taps - 1) * columns.dilation >= columns.size)
+
+def _gathered(geometry: Geometry) -> int:
+    """Return instructions beside those that widen: calls, taps at the ends, kernel rows outside."""
+    rows, columns, output = geometry.windows.rows, geometry.windows.columns, geometry.output
+    channels, outside = geometry.image.channels, columns.outside(output.width)
     length, steps, call = geometry.run_values, Segments.of(geometry).steps, 16
-    if geometry.groups > 1 and geometry.image.channels % QUAD:
-        length, call = geometry.row_values, 25 * geometry.runs_of_row
-    end = max(13 * length - 34, 0) if geometry.image.channels % QUAD else 150
-    groups = -(-geometry.output.width // GROUP)
-    return rows.taps * (call * groups + sides * end) + steps * groups
+    groups = -(-output.width // GROUP)
+    ends, beyond = 150 * ((outside[0] > 0) + (outside[-1] > 0)), 0
+    if channels % QUAD:
+        call = 24
+        if geometry.groups > 1:
+            length, call = geometry.row_values, 25 * geometry.runs_of_row
+        end = 13 * length + 90 if length > 9 else max(16 * length - 45, 0)  # short: no loops
+        ends = end * sum(n > 0 for n in outside)
+        beyond = 14 * length * output.width * sum(rows.outside(output.height))
+    return output.height * (rows.taps * (call * groups + ends) + steps * groups) + beyond
 
 
 # --- micro-kernels --------------------------------------------------------------------------------

@@ -128,9 +128,9 @@ class GemmBytes(float_rescaling.FloatRescaling):
 
         Lines are rows, or all of a call.
         """
-        geometry = Geometry.of(node)
+        geometry, rescaled = Geometry.of(node), gemm.beside_relu(node)
         return sum(
-            number * self._line(geometry, pixels)
+            number * self._line(geometry, pixels, rescaled)
             for number, pixels in lines(geometry.output, calls, spans_rows=geometry.is_pointwise)
         )
 
@@ -190,17 +190,17 @@ class GemmBytes(float_rescaling.FloatRescaling):
     def _distance(self, geometry: Geometry) -> int:
         return geometry.pixel_stride if _reads_input(geometry) else _values(geometry)
 
-    def _line(self, geometry: Geometry, pixels: int) -> int:
+    def _line(self, geometry: Geometry, pixels: int, rescaled: int) -> int:
         """Return the instructions for pixels of one line: block by block, then one by one."""
         words, quads = _values(geometry) // WORD, -(-geometry.output.channels // QUAD)
         looped = 1 + 3 * turns(words, UNROLL)
         of_word = 30 if _reads_input(geometry) else 28
-        block = (of_word * words + looped + 55) * quads + 14
-        single = (16 * words + looped + 33) * quads + 45
+        block = (of_word * words + looped + 55 + 2 * QUAD * rescaled) * quads + 14
+        single = (16 * words + looped + 33 + QUAD * rescaled) * quads + 45
         if self._is_by_octets(geometry):
             octets = -(-geometry.output.channels // OCTET)
             looped = 1 + 3 * turns(words, UNROLL_OCTETS)
-            single = (31 * words + looped + 60) * octets + 45
+            single = (31 * words + looped + 60 + OCTET * rescaled) * octets + 45
         if _reads_input(geometry):
             most = self._counts(geometry)[0].pixels
             calls = 60 * -(-pixels // most) if self.pixels > 1 else 0

@@ -75,10 +75,10 @@ class GemmNibbles(gemm.Gemm):
         steps = Segments.of(geometry).steps
         return gemm_nibbles(pixels, steps, geometry.output.channels, rescaling)
 
-    def _block(self, geometry: Geometry, pixels: int) -> int:
+    def _block(self, geometry: Geometry, pixels: int, rescaled: int) -> int:
         steps, quads = Segments.of(geometry).steps, -(-geometry.output.channels // QUAD)
         pairs, odd = divmod(steps, 2)
-        turns = 3 * -(-pairs // _TURN)
+        turns = 3 * -(-pairs // _TURN) + QUAD * min(pixels, TOGETHER) * rescaled
         if pixels == 1:
             summed = 5 * pairs + 3 * odd
             return (16 * pairs + 9 * odd + turns + 41) * quads + summed + 3 * steps + 80

@@ -46,7 +46,8 @@ _HELD = 7  # vectors of sums and of a row's weights, beside one of elements
 _MOST = 6  # pixels, whose sums stay in registers beside weights and elements
 _STRAIGHT = 3  # rows that are printed without a loop
 _TAPS = 9  # of a row, all of which are printed
-_ROW, _CALL = 8, 10  # instructions around a row and a call
+_ROW, _CALL = 3, 6  # instructions around a row and a call
+_FILL = 5  # of two elements of a row outside the image, more than of two that are copied
 
 
 class DepthwiseFloats(DepthwiseKernel):
@@ -80,7 +81,9 @@ class DepthwiseFloats(DepthwiseKernel):
         copies = copy_cost(
             node, by_rows=by_rows, copied=lambda size: copying.copied(size, DType.FLOAT32)
         )
-        return geometry.output.height * row + copies
+        filled = geometry.copied * geometry.image.channels * _FILL // 2
+        outside = sum(geometry.windows.rows.outside(geometry.output.height))
+        return geometry.output.height * row + copies + outside * filled
 
     def _pixels(self, node: Node) -> int:
         """Return the pixels of a block: what makes a row cheapest."""

@@ -43,6 +43,12 @@ class Window:
         """Return how many positions the windows of neighbouring outputs span, outside or not."""
         return (outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
+    def outside(self, outputs: int) -> list[int]:
+        """Return how many taps of each window lie outside the input."""
+        inside, last = range(self.size), self.taps * self.dilation - self.before
+        taps = range(-self.before, last, self.dilation)
+        return [sum(n * self.stride + tap not in inside for tap in taps) for n in range(outputs)]
+
     def clips(self, outputs: int) -> bool:
         """Return whether any window of the first `outputs` positions leaves the input."""
         return self.before > 0 or self.reach(outputs) - self.before > self.size
