@@ -64,7 +64,10 @@ def test_layers_of_a_mutant_are_wrong(damaged: Path, name: str, tmp_path: Path) 
         VARIABLE: "0",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "tests.execute.mutants", mutant.core, str(tmp_path), *mutant.kinds],
+        [
+            sys.executable, "-m", "tests.execute.wrong_layers", mutant.core, str(tmp_path),
+            *mutant.kinds,
+        ],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

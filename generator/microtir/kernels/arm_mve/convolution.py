@@ -30,8 +30,7 @@ from microtir.kernels.common.macro_kernel import (
     Sink,
     Source,
     Tile,
-    cut,
-    lines,
+    all_blocks,
     pixel_loops,
 )
 from microtir.kernels.common.micro_kernel import call
@@ -45,10 +44,6 @@ from microtir.tir import ir
 _IMMEDIATE = 4095  # largest offset of ADDW
 _LARGEST = 0xFFFF  # what MOVW loads
 _COUNTS = Count(PIXELS, "pair"), Count(1, "pixel")
-
-
-def _groups(node: Node) -> int:
-    return Geometry.of(node).groups
 
 
 def _is_run(geometry: Geometry) -> bool:
@@ -74,7 +69,7 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
         self.rescales_in_float = dtype is DType.INT8
-        self._layers = linear.LinearLayers(_groups, wide=wide)
+        self._layers = linear.LinearLayers(lambda node: Geometry.of(node).groups, wide=wide)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: a type, several images, factors that do not fit."""
@@ -130,12 +125,7 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKe
 
     def _blocks(self, geometry: Geometry, calls: Calls) -> list[tuple[int, int]]:
         spans_rows = geometry.is_pointwise and not calls.rows
-        return [
-            (number * blocks.times, blocks.pixels)
-            for number, pixels in lines(geometry.output, calls, spans_rows=spans_rows)
-            for blocks in cut(pixels, _COUNTS)
-            if number * blocks.times
-        ]
+        return all_blocks(geometry.output, calls, _COUNTS, spans_rows=spans_rows)
 
     def _moves(self, geometry: Geometry, calls: Calls) -> window_moves.Moves:
         if _is_run(geometry):

@@ -82,10 +82,17 @@ def gemm(
         )),
         f"kernels/mve/gemm{pixels}.j2",
         template_values(values, stride, channels, rescaling, distance, less),
-        stack_bytes=((84 if rescaling.bits else 48) if pixels == PIXELS else 28) + 8 * bool(less),
+        stack_bytes=stack_bytes(pixels, values, rescaling, less),
         needs=Feature.MVE,
     )  # fmt: skip
     return reading(described, y) if rescaling.adds else described
+
+
+def stack_bytes(pixels: int, values: int, rescaling: Form, less: int) -> int:
+    """Return the stack that the template of so many pixels takes."""
+    is_vector = steps_of(values, lanes_of(rescaling.element)) == 1
+    of_pair = 68 if is_vector else 84 if rescaling.bits else 48
+    return (of_pair if pixels == PIXELS else 28) + 8 * bool(less)
 
 
 def _added(before: te.Expr, more: te.Expr) -> te.Expr:
@@ -125,7 +132,7 @@ def template_values(
     """Return what the templates are given: what `gemm` is, and the zero point of weights."""
     size, lanes = rescaling.element.bytes, lanes_of(rescaling.element)
     whole, rest = divmod(values, lanes)
-    before, loops = (_printed_before(whole, UNROLL), _turns(whole, UNROLL)) if whole else (0, 0)
+    before, loops = _loop(whole) if whole else (0, 0)
     cuts = _cuts(values, rescaling)
     return {
         "rescaling": rescaling.values(),
@@ -146,6 +153,7 @@ def template_values(
         "turns": str(loops - cuts * _TURNS_OF_PART) if loops else "",
         "repeats_in_turn": str(UNROLL.turn),
         "has_rest": rest > 0,
+        "is_vector": steps_of(values, lanes) == 1,
         "masks": whole == 0,
         "back": str((lanes - rest) * size),
         "partial": channels % LANES != 0,
@@ -170,7 +178,7 @@ def _pixels(count: int) -> str:
 
 def _cuts(values: int, rescaling: Form) -> int:
     """Return how often what lies above the lower part of a sum moves to the upper one."""
-    turns = _turns(values // lanes_of(rescaling.element), UNROLL) if rescaling.bits else 0
+    turns = _loop(values // lanes_of(rescaling.element))[1] if rescaling.bits else 0
     return max(-(-turns // _TURNS_OF_PART) - 1, 0)
 
 
@@ -183,7 +191,7 @@ def _printed_body(pixels: int, values: int, channels: int, rescaling: Form, less
 def instructions(pixels: int, values: int, channels: int, rescaling: Form, less: int = 0) -> int:
     """Return the instructions of one call, as they are printed."""
     groups, lanes = -(-channels // LANES), lanes_of(rescaling.element)
-    sums = groups * _turns(values // lanes, UNROLL) if values >= lanes else 0
+    sums = groups * _loop(values // lanes)[1] if values >= lanes else 0
     cuts = groups * (_cuts(values, rescaling) + 1)
     turns = {
         **dict.fromkeys(("bne 1b", "bhi 1b"), groups),
@@ -199,11 +207,7 @@ def code_size(pixels: int, values: int, channels: int, rescaling: Form, less: in
     return _printed_body(pixels, values, channels, rescaling, less).bytes
 
 
-def _printed_before(steps: int, unroll: Unroll) -> int:
-    """Return steps in front of the loop; all of them if there is none."""
-    return steps if unroll.is_straight(steps) else steps % unroll.turn or unroll.turn
-
-
-def _turns(steps: int, unroll: Unroll) -> int:
-    """Return how often the loop runs."""
-    return (steps - _printed_before(steps, unroll)) // unroll.turn
+def _loop(steps: int) -> tuple[int, int]:
+    """Return steps in front of the loop, all of them if there is none, and how often it runs."""
+    before = steps if UNROLL.is_straight(steps) else steps % UNROLL.turn or UNROLL.turn
+    return before, (steps - before) // UNROLL.turn

@@ -349,6 +349,6 @@ def multiply(form: _Form, rows: int) -> KernelDescription:
         gemm_kernels.template_values(
             form.depth, form.depth, form.columns, form.rescaling, form.columns, less
         ),
-        stack_bytes=56 if rows > 1 else 36,
+        stack_bytes=gemm_kernels.stack_bytes(rows, form.depth, form.rescaling, less),
         needs=Feature.MVE,
     )  # fmt: skip

@@ -2,8 +2,9 @@
 
 VQRDMULH is TFLite's first rounding, ties up.  VRSHL by a negative count is the second, but rounds
 ties up where TFLite rounds them away from zero: negative numbers are first lessened by 1 where the
-count is not 0, as the sign of `high & -exponent` says.  Where the clamp begins at the zero point
-(any fused ReLU) that is left out: a negative number gives the zero point with or without it.
+count is not 0, as the sign of `high & -exponent` says, or of `high` if no count is 0.  Where the
+clamp begins at the zero point (any fused ReLU) that is left out: a negative number gives the zero
+point with or without it.
 
 The zero point is added after narrowing to 16 bits, saturating: whatever saturates there is beyond
 the range of the output on the same side.
@@ -43,13 +44,15 @@ class Rescaling:
     """Numbers of requantisation that all channels of a layer share; part of a kernel's identity.
 
     Results are clamped to [low, high], which is within int8.  Where it is `in_float`, the
-    multiplier is a float32, by its bits, and there is no shift.
+    multiplier is a float32, by its bits, and there is no shift.  Where it `always_divides`, no
+    shift of a channel is 0.
     """
 
     zero_point: int
     low: int
     high: int
     in_float: bool = False
+    always_divides: bool = False
 
     element = stored = DType.INT8
     shifts_left = adds = False
@@ -60,7 +63,8 @@ class Rescaling:
     @staticmethod
     def of(params: LinearParams) -> Rescaling:
         limits = params.output_zero_point, params.activation_min, params.activation_max
-        return Rescaling(*limits, in_float=bool(params.factors))
+        divides = not params.factors and all(pair.shift < 0 for pair in params.multipliers)
+        return Rescaling(*limits, in_float=bool(params.factors), always_divides=divides)
 
     @property
     def corrects_ties(self) -> bool:
@@ -69,12 +73,14 @@ class Rescaling:
     @property
     def name(self) -> str:
         numbers = "_".join(_signed(n) for n in (self.zero_point, self.low, self.high))
-        return f"float_{numbers}" if self.in_float else numbers
+        whole = "_whole" if self.corrects_ties and not self.always_divides else ""
+        return f"float_{numbers}" if self.in_float else f"{numbers}{whole}"
 
     def values(self) -> Mapping[str, str | bool]:
         return {
             "in_float": self.in_float,
             "corrects_ties": self.corrects_ties,
+            "always_divides": self.always_divides,
             "zero_point": str(self.zero_point),
             "low": "" if self.low == DType.INT8.min else str(self.low),
             "high": "" if self.high == DType.INT8.max else str(self.high),
@@ -140,6 +146,7 @@ class Rescaling16:
     def values(self) -> Mapping[str, object]:
         return {
             "in_float": False,
+            "always_divides": False,
             "is_long": self.finish.sums is not Sums.SHORT,
             "bits": str(self.bits) if self.bits else "",
             "upper_bits": str(_WORD_BITS - self.bits),
