@@ -282,7 +282,7 @@ def test_samples_that_do_not_fit(
     [
         (np.full((5, 8, 8, 1), 0.5, np.float32), "all samples of 'image' are 0.5"),
         (np.arange(64, dtype=np.float32).reshape(1, 8, 8, 1) / 64, "there is only one sample"),
-        (np.arange(320, dtype=np.float32).reshape(5, 8, 8, 1) % 250, "whole numbers from 0 to 249"),
+        (np.arange(320, dtype=np.float32).reshape(5, 8, 8, 1) % 250, "are from 0 to 249"),
     ],
 )
 def test_samples_that_look_wrong(

@@ -35,9 +35,7 @@ _CALIBRATIONS: Mapping[str, str] = MappingProxyType(
         "entropy": "ENTROPY",
     }
 )
-_PORTS: Mapping[str, str] = MappingProxyType(
-    {"layer": "LAYER", "float": "FLOAT", "int8": "INT8", "uint8": "UINT8"}
-)
+_PORTS = ("layer", "float", "int8", "uint8")
 
 Data = Annotated[
     Path,
@@ -246,9 +244,8 @@ def _width_of(*, int8: bool, int16: bool, weights: int) -> str:
     """
     if weights not in (4, 8):
         raise UsageError(f"--weights is {weights} bits", where="--weights", legal="4 or 8")
-    chosen = [name for name, is_asked in (("--int8", int8), ("--16x8", int16)) if is_asked]
-    if len(chosen) > 1 or (int16 and weights == 4):
-        other = "--int8" if len(chosen) > 1 else "--weights 4"
+    if int16 and (int8 or weights == 4):
+        other = "--int8" if int8 else "--weights 4"
         raise UsageError(
             f"--16x8 and {other} set different widths for the same layers",
             where="--16x8",
@@ -284,7 +281,7 @@ def _options_of(width: str, flags: Mapping[str, Any]) -> QuantiseOptions:
         layers=tuple(widths),
         calibration=Calibration[_CALIBRATIONS[flags["calibration"]]],
         percentile=flags["percentile"],
-        inputs=PortType[_PORTS[flags["inputs"]]],
-        outputs=PortType[_PORTS[flags["outputs"]]],
+        inputs=PortType(flags["inputs"]),
+        outputs=PortType(flags["outputs"]),
         rounding_work=flags["adaround"],
     )

@@ -14,16 +14,14 @@ from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.host.samples import key_of, read_arrays
 from microtir.operators.arithmetic.definition import Mul
 from microtir.operators.division.definition import Div
+from microtir.quantise.cost import fitted_labels
 
 _LABELS = ("labels", "y", "targets", "classes")
 _BYTE = 255
 _CHANNELS = 4  # at most, in pictures
 
-_LAYOUTS: Mapping[int, Mapping[tuple[int, ...], str]] = MappingProxyType(
-    {
-        2: {(1, 0): "two swapped axes"},
-        3: {(1, 2, 0): "channels first", (2, 0, 1): "channels last"},
-    }
+_LAYOUTS: Mapping[tuple[int, ...], str] = MappingProxyType(
+    {(1, 0): "axes swapped", (1, 2, 0): "channels first", (2, 0, 1): "channels last"}
 )
 """Orders of the axes of a sample that another layout has, and what is said of each."""
 
@@ -57,7 +55,7 @@ def read_float_samples(path: Path, graph: Graph, labels: str | None = None) -> F
 
     Raises:
         DataFileError: the file is missing, damaged or too large, or lacks an array.
-        UsageError: samples have the axes of another layout.
+        UsageError: samples have the axes of another layout, or labels do not fit the output.
     """
     arrays = read_arrays(path)
     named = _label_key(path, arrays, graph, labels)
@@ -68,12 +66,12 @@ def read_float_samples(path: Path, graph: Graph, labels: str | None = None) -> F
     known = None if named is None else arrays[named]
     counts = sorted({len(array) for array in inputs.values() if array.ndim})
     if known is not None and known.shape[:1] not in [(count,) for count in counts]:
-        raise DataFileError(
-            f"the array '{named}' has the shape {known.shape}, but there are {counts} samples",
-            where=str(path),
-            legal="a class or a row of numbers for each sample",
-        )
+        what = f"the array '{named}' has the shape {known.shape}, but there are {counts} samples"
+        raise DataFileError(what, where=str(path))
+    known = None if known is None else fitted_labels(known, graph.type_of_all(graph.results[0]))
     doubts = [text for t in graph.arguments for text in _doubts(graph, t, inputs[t.name])]
+    unread = [f"'{n}'" for n, a in others.items() if not any(a is i for i in inputs.values())]
+    doubts += [f"not read: {name}; --labels NAME names the expected results" for name in unread]
     return FloatSamples(inputs, known, tuple(doubts))
 
 
@@ -121,8 +119,8 @@ def _check_layout(path: Path, tensor: Tensor, array: Array) -> None:
     if len(sample) != len(shape) or sample == shape:
         return
     lead = array.ndim - len(shape)
-    for order, what in _LAYOUTS.get(len(shape), {}).items():
-        if tuple(sample[axis] for axis in order) == shape:
+    for order, what in _LAYOUTS.items():
+        if len(order) == len(shape) and tuple(sample[axis] for axis in order) == shape:
             axes = (*range(lead), *(axis + lead for axis in order))
             raise UsageError(
                 f"the samples of '{tensor.name}' have the shape {array.shape}, with their {what}",
@@ -139,20 +137,17 @@ def _doubts(graph: Graph, tensor: Tensor, array: Array) -> list[str]:
     """
     if not tensor.dtype.is_float or array.dtype.kind != "f" or not array.size:
         return []
+    what = f"all samples of '{tensor.name}' are from {array.min():g} to {array.max():g}"
     readers = [node for node in graph.nodes if tensor in node.inputs]
     divisor = max((_divisor(node) for node in readers), default=0.0)
     if np.abs(array).max() <= 1 and _BYTE / 3 < divisor < _BYTE * 1.2:
-        what = f"all samples of '{tensor.name}' are from {array.min():g} to {array.max():g}, and"
-        advice = f"the model divides them by {divisor:g} itself: it may want pixels"
-        return [f"{what} {advice}"]
-    begins = {node.op.name for node in readers}
-    scales_itself = not begins.isdisjoint({"mul", "sub", "add", "div"})
+        return [f"{what}, and the model divides them by {divisor:g} itself: it may want pixels"]
+    scales_itself = any(node.op.name in ("mul", "sub", "add", "div") for node in readers)
     is_byte = array.min() >= 0 and _CHANNELS < array.max() <= _BYTE
-    if scales_itself or not is_byte or not np.array_equal(array, np.rint(array)):
+    is_resized = array.ndim > 3 and array.max() > _BYTE * 0.8
+    if scales_itself or not is_byte or not (is_resized or np.array_equal(array, np.rint(array))):
         return []
-    what = f"all samples of '{tensor.name}' are whole numbers from {array.min():g} to"
-    advice = f"if the model was trained on pixels of 0 to 1, divide them by {_BYTE}"
-    return [f"{what} {array.max():g}: {advice}"]
+    return [f"{what}: if the model was trained on pixels of 0 to 1, divide them by {_BYTE}"]
 
 
 def _divisor(node: Node) -> float:

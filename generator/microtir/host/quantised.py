@@ -33,11 +33,7 @@ class QuantisedBySamples:
         return (*self.result.warnings, *self.samples.doubts)
 
     def summary(self) -> Summary:
-        """Run both graphs on samples that did not calibrate, and return what integers cost.
-
-        Raises:
-            UsageError: labels do not fit the output.
-        """
+        """Run both graphs on samples that did not calibrate, and return what integers cost."""
         inputs, result = self.samples.inputs, self.result
         measured = cost(result, inputs, self.options.holdout, self.samples.labels)
         count = len(next(iter(inputs.values()))) if inputs else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -67,9 +68,12 @@ class Calibrated:
         """Prepare a graph, and run it on the samples.
 
         Raises:
-            UsageError: samples do not fit.
+            UsageError: samples do not fit, or a pattern of names fits no layer.
         """
         floats = prepared(graph, with_biases=options.correct_bias)
+        for one in options.layers:
+            if not fnmatch.filter([node.name for node in floats.nodes], one.pattern):
+                raise UsageError(f"no layer has a name like '{one.pattern}'", where="layers")
         data = Samples.of(floats, samples, options.holdout)
         if options.equalise:
             floats = equalised(floats, recorded(floats, data.calibrated, _MOST_EQUALISED), options)

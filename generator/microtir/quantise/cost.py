@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from microtir.errors import UsageError
-from microtir.graph.ir import Array, Graph
+from microtir.graph.ir import Array, Graph, TensorType
 from microtir.quantise.measure import Difference
 from microtir.quantise.result import Quantised
 from microtir.quantise.runs import as_stored, real, values
@@ -140,26 +141,20 @@ class Reference:
             }
             for number in numbers
         ]
-        wanted = None if labels is None else labels[list(numbers)]
+        output = floats.type_of_all(floats.results[0])
+        wanted = None if labels is None else fitted_labels(labels, output)[list(numbers)]
         return Reference(floats, runs, bool(held), _results(floats, runs), wanted)
 
     def cost(self, integers: Graph) -> Cost:
-        """Run a graph of integers that stands for the float graph, and compare.
-
-        Raises:
-            UsageError: labels do not fit the output.
-        """
+        """Run a graph of integers that stands for the float graph, and compare."""
         before = self.answers
         after = _results(integers, list(as_stored(integers, self.runs)))
-        names = [
-            (real.name, stored.name)
-            for real, stored in zip(self.floats.results, integers.results, strict=True)
-        ]
+        pairs = tuple(zip(self.floats.results, integers.results, strict=True))
         outputs = tuple(
-            _difference(name, [run[name] for run in before], [run[other] for run in after])
-            for name, other in names
+            _difference(a.name, [run[a.name] for run in before], [run[b.name] for run in after])
+            for a, b in pairs
         )
-        name, other = names[0]
+        name, other = (tensor.name for tensor in pairs[0])
         first = [run[name].reshape(-1) for run in before], [run[other].reshape(-1) for run in after]
         decided = None
         if self.floats.results[0].dtype.is_float and len(first[0][0]) > 1:
@@ -184,22 +179,38 @@ def _difference(name: str, expected: Sequence[Array], actual: Sequence[Array]) -
     return OutputCost(name, difference.decibels, largest)
 
 
+def fitted_labels(labels: Array, output: TensorType) -> Array:
+    """Return labels as one class each, or as rows of numbers that the output should be.
+
+    Rows in which a single 1 stands among zeros are classes.
+
+    Raises:
+        UsageError: they are neither.
+    """
+    size, flat = output.elements, labels.reshape(len(labels), math.prod(labels.shape[1:]))
+    kind = flat.dtype.kind if flat.size else ""
+    is_row, has_classes = flat.shape[1] == size, size > 1 or output.dtype.is_int
+    if size > 1 and is_row and kind in [*"biuf"] and (np.sort(flat) == np.eye(size)[-1]).all():
+        return np.asarray(flat.argmax(axis=1))
+    if flat.shape[1] == 1 and has_classes and kind in ("i", "u"):
+        if size == 1 or 0 <= flat.min() <= flat.max() < size:
+            return flat[:, 0]
+    elif is_row and kind in ("f" if has_classes else "biuf") and kind and np.isfinite(flat).all():
+        return flat.astype(np.float64)
+    span = f" from {flat.min()} to {flat.max()}," if kind and kind in "iuf" else ""
+    what = f"the labels are {labels.dtype}{span} of the shape {labels.shape}"
+    legal = (
+        f"an integer from 0 to {size - 1} for each sample, or floats of the shape {output.shape}"
+    )
+    raise UsageError(what, where="labels", legal=legal if size > 1 else "a number for each sample")
+
+
 def _score(labels: Array, before: Array, after: Array) -> Score:
     """Return the share of right classes, or mean squared errors of numbers."""
-    flat = labels.reshape(len(labels), -1)
-    if labels.dtype.kind == "f" and flat.shape == before.shape:
-        before_error, after_error = (
-            float(np.square(flat - outputs, dtype=np.float64).mean()) for outputs in (before, after)
-        )
-        return Score(before_error, after_error, is_accuracy=False)
-    if labels.dtype.kind not in "iu" or flat.shape[1] > 1 or before.shape[1] < 2:
-        raise UsageError(
-            f"the labels are {labels.dtype} of the shape {labels.shape}",
-            where="labels",
-            legal=f"an integer from 0 to {before.shape[1] - 1} for each sample, or floats of the "
-            f"output's shape {before.shape}",
-        )
-    before_right, after_right = (
-        outputs.argmax(axis=1) == flat[:, 0] for outputs in (before, after)
-    )
-    return Score(float(before_right.mean()), float(after_right.mean()), is_accuracy=True)
+    both = before, after
+    if labels.dtype.kind == "f":
+        first, second = (float(np.square(labels - one, dtype=np.float64).mean()) for one in both)
+        return Score(first, second, is_accuracy=False)
+    chosen = [one.argmax(axis=1) if one.shape[1] > 1 else one[:, 0] for one in both]
+    first, second = (float((one == labels).mean()) for one in chosen)
+    return Score(first, second, is_accuracy=True)

@@ -56,11 +56,8 @@ class Samples:
         checked = {t.name: _checked(graph, t, arrays) for t in graph.arguments}
         counts = {name: len(array) for name, array in checked.items()}
         if len(set(counts.values())) > 1:
-            raise UsageError(
-                f"the inputs have different numbers of samples ({counts})",
-                where="samples",
-                legal="the same number of samples for each input",
-            )
+            what = f"the inputs have different numbers of samples ({counts})"
+            raise UsageError(what, where="samples")
         count = next(iter(counts.values()), 1)
         runs = [{name: array[n] for name, array in checked.items()} for n in range(count)]
         warnings = tuple(_warnings(graph, checked, count))
@@ -89,21 +86,24 @@ def _checked(graph: Graph, tensor: Tensor, arrays: Mapping[str, Array]) -> Array
             legal=f"an array {_shape_text(shape)} of {tensor.dtype.value}",
         )
     array = np.asarray(arrays[tensor.name])
-    shapes = {shape, shape[1:]} if shape[:1] == (1,) else {shape}
-    if array.ndim == 0 or len(array) == 0 or array.shape[1:] not in shapes:
-        raise UsageError(
-            f"the samples have the shape {array.shape}", where=where, legal=_shape_text(shape)
-        )
+    bare = shape[1:] if shape[:1] == (1,) else shape
+    if array.ndim == 0 or len(array) == 0 or array.shape[1:] not in (shape, bare):
+        what = f"the samples have the shape {array.shape}"
+        raise UsageError(what, where=where, legal=_shape_text(bare))
     kind = np.dtype(tensor.dtype.value)
-    is_real = kind.kind == "f" and array.dtype.kind == "f"
-    if array.dtype != kind and not is_real:
+    is_legal = array.dtype == kind or (kind.kind == "f" and array.dtype.kind == "f")
+    if kind.kind in "iu" and array.dtype.kind in "iu":
+        is_legal = tensor.dtype.min <= array.min() and array.max() <= tensor.dtype.max
+    if not is_legal:
         raise UsageError(
-            f"the samples have the type {array.dtype}",
+            f"the samples have the type {array.dtype}"
+            + ", but the model is quantised already" * (tensor.type.quantization is not None),
             where=where,
             legal=kind.name,
             fix="give samples of this type, scaled as for the training of the model",
         )
-    values = array.reshape(len(array), *shape)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is not finite then
+        values = np.ascontiguousarray(array.reshape(len(array), *shape), kind)
     if kind.kind == "f":
         finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
         if not finite.all():
@@ -113,7 +113,7 @@ def _checked(graph: Graph, tensor: Tensor, arrays: Mapping[str, Array]) -> Array
                 legal="numbers",
                 fix="leave the sample out, or replace its NaN values",
             )
-    return np.ascontiguousarray(values, kind)
+    return values
 
 
 def _shape_text(shape: tuple[int, ...]) -> str:
