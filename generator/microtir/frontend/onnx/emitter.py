@@ -223,7 +223,7 @@ class NodeEmitter:
                 f"it computes a constant of {size} bytes",
                 where=self.where,
                 legal=f"at most {MOST_KNOWN_BYTES} bytes",
-                fix="export the model again",
+                fix="let the exporter fold constants, or leave out run_decompositions()",
             )
         self.parts.budget.spend_bytes(size, self.where)
         self.parts.budget.spend_sums(node, self.where)

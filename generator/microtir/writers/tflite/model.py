@@ -148,8 +148,8 @@ class _Model:
                         node,
                         "the state of this layer is used by other layers, or does not begin at "
                         "zero",
-                        "let the states begin at zero, make them inputs of the model, or write an "
-                        ".onnx file",
+                        "let the states begin at zero, write an .onnx file, or compile the model "
+                        "with --quantise",
                     )
 
     def _read(self, states: Collection[State]) -> None:
