@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from benchmarks import nests
+from benchmarks import nests, operators
 from benchmarks.layers import for_speed, layer, module_of, records_for
 from microtir import driver
 from microtir.boards import load_board
@@ -182,7 +182,8 @@ def measure_all(named: list[str]) -> dict[str, dict[str, Figures]]:
     named = named or [*DRAWN, nests.FAMILY]
     for cpu in nests.CPUS if nests.FAMILY in named else ():
         layers_of_cpu = nests.measure(cpu)
-        found[cpu] = {nests.FAMILY: nests.fitted(layers_of_cpu)}
+        has_floats = cpu in operators.WITH_GOALS
+        found[cpu] = {nests.FAMILY: nests.fitted(layers_of_cpu, has_floats=has_floats)}
         print(f"{nests.FAMILY} {cpu:<18}{nests.nearness(layers_of_cpu, found[cpu][nests.FAMILY])}")
     for name in (name for name in named if name != nests.FAMILY):
         kernel, layers = kernel_of(name), measure(name, range(LAYERS))

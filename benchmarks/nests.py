@@ -28,7 +28,7 @@ from benchmarks.operator_models import (
     unary as function,
 )
 from benchmarks.operator_rows import ROWS
-from benchmarks.operators import BOARDS, WITH_GOALS
+from benchmarks.operators import BOARDS
 from microtir import driver, frontend
 from microtir.boards import Board, load_board
 from microtir.boards.errors import BuildError, ModelTooLargeError
@@ -49,7 +49,7 @@ from microtir.profiling import profile
 
 __all__ = ["CPUS", "FAMILY", "fitted", "measure", "nearness"]
 
-CPUS = WITH_GOALS
+CPUS = tuple(BOARDS)
 """CPUs that have figures; what is compiled for others is stated in those of a Cortex-M4."""
 
 CHANNELS = (8, 4)
@@ -160,20 +160,28 @@ _OPERATIONS = {
     "turn", "widen",
 }  # fmt: skip
 
-
-def expected(kind: str) -> float:
-    """Return about what a kind takes: an operation one instruction, a function some."""
-    return 1.0 if kind.split("_", maxsplit=1)[0] in _OPERATIONS else 20.0
+_OF_INTEGERS = {"choose", "count", "multiply", "rounding", "saturating"}
 
 
-def fitted(layers: Sequence[Layer]) -> dict[str, float]:
+def expected(kind: str, *, has_floats: bool = True) -> float:
+    """Return about what a kind takes: an operation one instruction, a function some.
+
+    Where a library computes floats, their operations take as much as functions, and these more.
+    """
+    operation, _, operand = kind.partition("_")
+    if operation in _OPERATIONS:
+        return 1.0 if has_floats or (operand != "float" and operation != "convert") else 60.0
+    return 20.0 if has_floats or operation in _OF_INTEGERS else 1000.0
+
+
+def fitted(layers: Sequence[Layer], *, has_floats: bool = True) -> dict[str, float]:
     """Return the figures with which layers come out nearest, the median rather than the worst.
 
     None is less than 0; what the layers say little about is what is expected of it.
     """
     kinds = sorted({kind for made in layers for kind in made.work})
     shares = np.array([[made.work.get(k, 0) / made.measured for k in kinds] for made in layers])
-    prior = np.array([expected(kind) for kind in kinds])
+    prior = np.array([expected(kind, has_floats=has_floats) for kind in kinds])
     pull = np.diag(_STIFF * np.sqrt(len(layers)) / prior)
     weights = np.ones(len(layers))
     figures = prior

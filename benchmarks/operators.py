@@ -92,6 +92,16 @@ def price(case: Case, cpu: str) -> Price:
     )
 
 
+def stated(case: Case, cpu: str) -> tuple[str, int]:
+    """Return the kernels that are chosen for a case, and what planning states of them."""
+    made = case.row.make(case.kind, case.channels)
+    module = frontend.from_tflite(made.file, name="row")
+    config = for_speed(load_board(BOARDS[cpu]), "row")
+    program = driver.lower(module.with_configuration(config)).require_program("operators")
+    chosen = [d for d in program.decisions.values() if made.counts(d.index)]
+    return ", ".join(d.kernel for d in chosen), sum(d.instructions for d in chosen)
+
+
 def _fitting(case: Case, cpu: str) -> Price | None:
     """Measure a case, or say that it does not fit the board."""
     try:

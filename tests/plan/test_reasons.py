@@ -119,6 +119,15 @@ def test_work_is_told_as_the_cpu_takes_it() -> None:
     assert decided(chain(1), (counted,), Optimize.SPEED, percent=small).instructions == 1800 + CALL
 
 
+def test_a_kernel_is_told_as_the_cpu_was_seen_to_take_it() -> None:
+    """Half of what it states: what was chosen, and why, stays the same."""
+    half = replace(COMPACT, costs=tuple(replace(cost, told=50) for cost in COMPACT.costs))
+    found = decided(chain(1), (half, FAST), Optimize.BALANCED)
+    before = decided(chain(1), (COMPACT, FAST), Optimize.BALANCED)
+    assert (found.kernel, found.instructions) == (before.kernel, before.instructions // 2)
+    assert found.cycles == before.cycles // 2
+
+
 def test_cycles_row_by_row() -> None:
     """Calls for a row each take as many more cycles as they take instructions."""
     slow = replace(PLAIN, costs=spread(9000, 18000, lambda calls: 9000 * (1 + (calls.rows == 1))))

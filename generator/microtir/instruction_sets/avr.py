@@ -23,6 +23,7 @@ class Avr(InstructionSet):
         Core("atmega328p", Family.AVR, "avr5", _MEGA),
         Core("atmega2560", Family.AVR, "avr6", _MEGA),
     )
+    percent_of_work = WorkPercent(instructions=1118, cycles=1090)
     percent_of_code = 330  # arithmetic of 32 bits takes it so much more
 
     def compiler_flags(
@@ -38,9 +39,6 @@ class Avr(InstructionSet):
 
     def return_bytes(self, flash: int) -> int:
         return 3 if flash > _NEAR_FLASH else 2
-
-    def work_percent(self, _core: Core) -> WorkPercent:
-        return WorkPercent(instructions=1118, cycles=1090)
 
     def pushed(self, mnemonic: str, _operands: str) -> int:
         return {"push": 1, "pop": -1}.get(mnemonic.split(".", maxsplit=1)[0], 0)

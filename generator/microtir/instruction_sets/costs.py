@@ -50,6 +50,7 @@ class WorkPercent:
 
     instructions: int = 100
     cycles: int = 100
+    measured_on: str = ""  # whose file has what loops take without an FPU; none: a Cortex-M4
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class InstructionSet:
         is_thumb: whether programs are of Thumb code, as on microcontrollers of Arm.
         kinds: patterns of mnemonics with the kind of instruction, the first match counting.
         registers: a pattern of their names.
+        percent_of_work: what it takes for estimated work, unless its CPUs differ.
         percent_of_code: how much code it takes for what takes the CPU of the figures a hundred.
     """
 
@@ -44,6 +45,7 @@ class InstructionSet:
     is_thumb = False
     kinds: tuple[tuple[str, Kind], ...] = ()
     registers = r"[a-z]+\d+"
+    percent_of_work = WorkPercent()
     percent_of_code = 100
 
     # --- CPUs ---------------------------------------------------------------------------------
@@ -104,7 +106,7 @@ class InstructionSet:
 
     def work_percent(self, _core: Core) -> WorkPercent:
         """Return what a CPU takes for estimated work; 100 where that was not measured."""
-        return WorkPercent()
+        return self.percent_of_work
 
     def return_bytes(self, _flash: int) -> int:
         """Return the bytes that a call itself pushes, on a CPU with so much flash."""

@@ -138,6 +138,7 @@ class Cost:
 
     instructions: int
     cycles: int = 0
+    told: float = 100  # percent of it that people are told, beside those of the CPU
 
     def of(self, measure: Measure) -> int:
         return self.instructions if measure is Measure.INSTRUCTIONS else self.cycles

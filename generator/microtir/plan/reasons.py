@@ -114,17 +114,16 @@ class _Choice:
     def _work(self, c: Candidate, measure: Measure | None = None) -> int:
         """Return what a candidate costs; by rows if the layer runs so and the candidate can."""
         rows = self.rows_per_call if c.takes_row_range or c.accumulates else 0
-        measure = measure or self.plan.constraints.measure
-        return work(self.operator.node, c, measure, rows_per_call=rows)
+        by = measure or self.plan.constraints.measure
+        return work(self.operator.node, c, by, rows_per_call=rows)
 
     def _told_work(self, c: Candidate, measure: Measure | None = None) -> int:
         """Return what a candidate costs on the CPU: the same, if it was measured there."""
-        worked = self._work(c, measure)
+        worked = round(self._work(c, measure) * c.cost().told / 100)
         return worked if c.is_measured else self._told(worked, measure)
 
     def _told(self, count: int, measure: Measure | None = None) -> int:
-        measure = measure or self.plan.constraints.measure
-        is_cycles = measure is Measure.CYCLES
+        is_cycles = (measure or self.plan.constraints.measure) is Measure.CYCLES
         return count * (self.percent.cycles if is_cycles else self.percent.instructions) // 100
 
     def _alternative(self, c: Candidate) -> Alternative:

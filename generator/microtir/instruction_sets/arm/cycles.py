@@ -48,7 +48,7 @@ _BY_ARCHITECTURE: Mapping[str, CpuCosts] = MappingProxyType(
 )
 
 # An M0 has few registers, and products of two operands.
-_SMALL = WorkPercent(instructions=292, cycles=308)
+_SMALL = WorkPercent(instructions=292, cycles=308, measured_on="cortex-m0")
 _WORK_BY_CPU: Mapping[str, WorkPercent] = MappingProxyType({"cortex-m7": WorkPercent(cycles=80)})
 _WORK_BY_ARCHITECTURE: Mapping[str, WorkPercent] = MappingProxyType(
     {"armv6-m": _SMALL, "armv7-m": WorkPercent(cycles=131), "armv8-m.base": _SMALL}

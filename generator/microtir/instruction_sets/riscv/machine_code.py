@@ -14,8 +14,6 @@ from microtir.instruction_sets.riscv import cores
 _RV32 = CpuCosts(
     costs_of(load=2, store=2, multiply=3, multiply_long=4, divide=37, call=2, jump=2), taken=2
 )
-# Zbb takes as much; RV64 was not measured.
-_RV32_WORK = WorkPercent(instructions=143, cycles=218)
 
 
 class RiscV(InstructionSet):
@@ -26,6 +24,8 @@ class RiscV(InstructionSet):
     prefixes = ("rv32", "rv64")
     examples = ("rv32imac", "rv32imc", "rv32imafc")
     rest = "any RISC-V string"
+    # Zbb takes as much; RV64 was not measured.
+    percent_of_work = WorkPercent(instructions=143, cycles=218, measured_on="rv32imc")
     hoists_loads = True
     kinds = (
         (r"mulh", Kind.MULTIPLY_LONG),
@@ -69,9 +69,6 @@ class RiscV(InstructionSet):
 
     def cpu_costs(self, _core: Core) -> CpuCosts | None:
         return _RV32
-
-    def work_percent(self, _core: Core) -> WorkPercent:
-        return _RV32_WORK
 
     def measured_like(self, _features: Collection[Feature]) -> str:
         return "rv32imc"

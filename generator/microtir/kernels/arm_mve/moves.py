@@ -15,7 +15,6 @@ from microtir.schedule import KernelDescription
 
 _RUNS, _ELEMENTS = "kernels/mve/runs.j2", "kernels/mve/elements.j2"
 _LARGEST_RUN = 16 * BYTES  # longer ones are copied by a loop of their own
-_STRAIGHT = 4  # vectors of constants that compilers store without a loop
 _LARGEST_STEP = 0xFFFF  # bytes: what MOVW loads
 _IMMEDIATE = 0xFFF  # bytes: what ADDW adds
 _WIDTHS = {1: ("b", 16), 2: ("h", 16), 4: ("w", 32)}  # of elements that are gathered, and of lanes
@@ -40,7 +39,7 @@ class MovesByVectors(MovesByCalls):
         words = turns * size
         by_vectors = words % 4 == 0
         stores = words // 4 if by_vectors else words
-        loops = stores > _STRAIGHT if by_vectors else turns > 2 and words != 6
+        loops = stores > 4 if by_vectors else turns > 2 and words != 6
         return stores + -(-left // 2) + (stores + 6 if loops else 3)
 
     def mover(self, axis: Axis, run: int, dtype: DType) -> Mover:

@@ -104,7 +104,7 @@ class Moves(Kernel):
         """Return the instructions that set a line of elements of so many bytes, by words."""
         turns, left = divmod(elements, _AT_ONCE)
         words = turns * size  # each of four bytes
-        of_turns = 1 + turns * (2 + (size > 1)) if turns > 2 and words > _WORDS else 0
+        of_turns = 1 + turns * (2 + (size > 1)) if turns > 2 and words > 4 else 0
         return words + -(-left // 2) + of_turns + _LINE // 2
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
@@ -230,7 +230,6 @@ _AROUND_CALL = 6  # instructions of a loop in C around a call
 _BOX_CODE = 24  # bytes of code of a box behind the first one
 _AT_ONCE = 4  # elements of a turn of the innermost loop
 _COPIED = 2  # instructions for an element
-_WORDS = 4  # of constants that compilers store without a loop
 _TURN, _LINE, _CALL = 4, 6, 3  # for a turn, for a whole innermost loop, and for the call
 
 

@@ -30,18 +30,20 @@ class Nest(Kernel):
         return self.costs(node)[0].instructions
 
     def costs(self, node: Node, target: Target | None = None) -> tuple[plan.Cost, ...]:
-        """Return the cost of all calls: on a CPU without figures that of a Cortex-M4.
-
-        Kernels in plain C state that, too, so that both compare.
-        """
-        has_vectors = target is not None and target.has(Feature.MVE)
-        figures = figures_of("cortex-m55" if has_vectors else "cortex-m4")[FAMILY]
-        counted = self.work(node).items()
-        stated = round(
-            sum_in_order(figures.get(kind, _UNMEASURED) * times for kind, times in counted)
-        )
-        return (plan.Cost(stated, self.cycles_of(node, stated)),)
+        """Return the cost on a Cortex-M4 or M55, to compare; people are told what the CPU takes."""
+        work, told = self.work(node), 100.0
+        stated = _taken(work, "cortex-m55" if target and target.has(Feature.MVE) else "cortex-m4")
+        if target and target.work_percent.measured_on and not target.has(Feature.FPU):
+            own = _taken(work, target.work_percent.measured_on)
+            told = 1e4 * own / target.work_percent.instructions / max(stated, 1)
+        return (plan.Cost(stated, self.cycles_of(node, stated), told),)
 
     def work(self, node: Node) -> Work:
         """Return how often each kind of work is done by one call, which is work, too."""
         return {"layer": 1, **work_of(self.emit(Layer.alone(node), "layer"))}
+
+
+def _taken(work: Work, cpu: str) -> int:
+    """Return the instructions of some work on a CPU."""
+    figures = figures_of(cpu)[FAMILY]
+    return round(sum_in_order(figures.get(kind, _UNMEASURED) * n for kind, n in work.items()))

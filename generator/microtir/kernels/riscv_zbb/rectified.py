@@ -49,7 +49,7 @@ class Rectified(Direct):
         (cost,) = super().costs(node, target)
         saved = _SAVED * node.output.type.elements
         stated = max(cost.instructions - saved, cost.instructions // 2)
-        return (Cost(stated, self.cycles_of(node, stated)),)
+        return (Cost(stated, self.cycles_of(node, stated), cost.told),)
 
     def work(self, node: Node) -> Work:
         """Return the work of the nest that compares floats, of which figures are known."""
