@@ -68,25 +68,12 @@ def convolution(match: Match) -> LibraryCall:
     """Call `arm_convolve_wrapper_s8`."""
     node = match.first
     op = node.attributes(definition.Conv2D)
-    params = params_of(node)
     _, height, width, channels = node.inputs[1].shape
     patch = height * width * channels
     scratch = 4 * (-(-patch // 4) * 4)
     if match.target.has(Feature.MVE):
         scratch = max(scratch, 64 * -(-patch // 16), 3 * width * channels)
-    return LibraryCall(
-        "convolve",
-        ("arm_convolve_wrapper_s8", "arm_convolve_wrapper_s8_get_buffer_size"),
-        _windowed(node, op, params)
-        | {
-            "input": _struct(*node.inputs[0].shape),
-            "filter": _struct(*node.inputs[1].shape),
-            "output": _struct(*node.output.shape),
-            "context": _struct("scratch", scratch),
-        },
-        _weights(node, params),
-        scratch,
-    )
+    return _windowed(node, op, "convolve", "arm_convolve_wrapper_s8", {}, scratch)
 
 
 def is_depthwise(match: Match) -> bool:
@@ -98,26 +85,13 @@ def depthwise(match: Match) -> LibraryCall:
     """Call `arm_depthwise_conv_wrapper_s8`."""
     node = match.first
     op = node.attributes(definition.DepthwiseConv2D)
-    params = params_of(node)
     _, height, width, channels = node.inputs[1].shape
     scratch = 2 * height * width * channels
     if match.target.has(Feature.MVE):
         patch = height * width
         scratch = max(scratch, 4 * 124 * patch, 64 * -(-patch // 16) + patch * channels)
-    return LibraryCall(
-        "depthwise",
-        ("arm_depthwise_conv_wrapper_s8", "arm_depthwise_conv_wrapper_s8_get_buffer_size"),
-        _windowed(node, op, params)
-        | {
-            "multiplier": op.depth_multiplier,
-            "input": _struct(*node.inputs[0].shape),
-            "filter": _struct(*node.inputs[1].shape),
-            "output": _struct(*node.output.shape),
-            "context": _struct("scratch", scratch),
-        },
-        _weights(node, params),
-        scratch,
-    )
+    more = {"multiplier": op.depth_multiplier}
+    return _windowed(node, op, "depthwise", "arm_depthwise_conv_wrapper_s8", more, scratch)
 
 
 def is_dense(match: Match) -> bool:
@@ -185,15 +159,28 @@ def _linear(node: Node, params: LinearParams) -> dict[str, object]:
 
 
 def _windowed(
-    node: Node, op: definition.Conv2D | definition.DepthwiseConv2D, params: LinearParams
-) -> dict[str, object]:
-    """Return a window's numbers as the structs order them: columns before rows."""
-    return {
+    node: Node,
+    op: definition.Conv2D | definition.DepthwiseConv2D,
+    template: str,
+    function: str,
+    more: dict[str, object],
+    scratch: int,
+) -> LibraryCall:
+    """Call a function of a window, whose structs have columns before rows."""
+    params = params_of(node)
+    values = {
         **_linear(node, params),
         "stride": _tile(op.strides),
         "dilation": _tile(op.dilations),
         "padding": _tile((op.padding.top, op.padding.left)),
+        "input": _struct(*node.inputs[0].shape),
+        "filter": _struct(*node.inputs[1].shape),
+        "output": _struct(*node.output.shape),
+        "context": _struct("scratch", scratch),
+        **more,
     }
+    functions = (function, f"{function}_get_buffer_size")
+    return LibraryCall(template, functions, values, _weights(node, params), scratch)
 
 
 def _tile(rows_and_columns: tuple[int, int]) -> str:
