@@ -27,6 +27,7 @@ RECORDED = Path(__file__).parent / "tokens.json"
 BOARD = "mps2_an386"
 LAST = SHAPE.length - 1
 INT8 = "graph.block_activations"
+BOTH = (INT8, "graph.attention_cache")
 WAYS: Mapping[str, tuple[int, Optimize, tuple[str, ...]]] = {
     "first token": (0, Optimize.BALANCED, ()),
     "last token": (LAST, Optimize.BALANCED, ()),
@@ -34,6 +35,8 @@ WAYS: Mapping[str, tuple[int, Optimize, tuple[str, ...]]] = {
     "first token, int8": (0, Optimize.BALANCED, (INT8,)),
     "last token, int8": (LAST, Optimize.BALANCED, (INT8,)),
     "last token, speed, int8": (LAST, Optimize.SPEED, (INT8,)),
+    "first token, int8 and cache": (0, Optimize.BALANCED, BOTH),
+    "last token, int8 and cache": (LAST, Optimize.BALANCED, BOTH),
 }
 """The place of the token that is measured, the goal, and which options are int8.
 

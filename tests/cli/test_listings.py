@@ -21,7 +21,7 @@ PIPELINE = [
                 "caller_scales", "signed_integers", "fuse_quantised", "forget_scales",
                 "transpose_inputs_first", "fold_affine"]),
     ("request", ["bind_states", "add_outputs", "rename_ports", "prepend", "append",
-                 "choose_numerics", "choose_activations", "declare_ranges"]),
+                 "choose_numerics", "choose_activations", "round_caches", "declare_ranges"]),
     ("graph", ["fold_constants", "remove_identities", "matmul_to_dense", "tree_thresholds",
                "fuse_lstm_loops", "transposed_to_convolution", "groups_to_depthwise", "fold_pad",
                "fuse_activation", "tabulate", "gather_constant_channels", "fold_constant_channels",

@@ -49,9 +49,12 @@ OF_SEVERAL = (
 )
 # What only a model with a recurrent layer, one of a batch, or one whose outputs are like its inputs
 # can have: tests/rewrite/test_stepwise.py, tests/executor/test_batch_count.py and
-# tests/frontend/onnx/test_bound_states.py and test_block_dense.py try it.  Constant time needs a
-# CPU that chooses without branches: tests/boards/test_timing.py.
-OF_OTHER_MODELS = ("stateful", "batch-count", "states", "graph.block_activations", "constant_time")
+# tests/frontend/onnx/test_bound_states.py, test_block_dense.py and test_attention.py try it.
+# Constant time needs a CPU that chooses without branches: tests/boards/test_timing.py.
+OF_OTHER_MODELS = (
+    "stateful", "batch-count", "states", "graph.block_activations", "graph.attention_cache",
+    "constant_time",
+)  # fmt: skip
 # What only models of other formats can have: tests/frontend/onnx/test_quantised.py and
 # tests/frontend/torch/test_pt2e.py try it.
 OF_OTHER_FORMATS = ("onnxruntime", "pt2e")

@@ -107,6 +107,13 @@ class BlockActivations(Spelled):
     INT8 = "int8"
 
 
+class AttentionCache(Spelled):
+    """The type of the keys and values that a model keeps from run to run."""
+
+    MODEL = "model"
+    INT8 = "int8"  # with a scale for each head and place
+
+
 class Placement(Spelled):
     """The way in which buffers are placed in the workspace."""
 

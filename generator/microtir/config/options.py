@@ -482,6 +482,16 @@ _BUDGET = (
 _PASS = (
     Option(
         Section.PASS,
+        "graph.attention_cache",
+        Choice(enums.AttentionCache),
+        "model",
+        "Chooses the type of the keys and values that attention keeps in states. int8: they are "
+        "rounded to 8 bits when a run stores them. Each head of a token has a scale from its "
+        "largest value. model: they stay as they are in the model.",
+        is_quiet=True,
+    ),
+    Option(
+        Section.PASS,
         "graph.block_activations",
         Choice(enums.BlockActivations),
         "model",

@@ -56,6 +56,11 @@ class PassConfig(OptionMap):
         return self._flag("tir.replay_each_pass")
 
     @property
+    def attention_cache(self) -> enums.AttentionCache:
+        """Return the type of keys and values that are states."""
+        return enums.AttentionCache(self["graph.attention_cache"])
+
+    @property
     def block_activations(self) -> enums.BlockActivations:
         """Return the type of what meets weights with a scale for each block."""
         return enums.BlockActivations(self["graph.block_activations"])

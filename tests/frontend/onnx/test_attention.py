@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from microtir import build, host
 from microtir.config import CompilationConfig, microcontroller
-from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.errors import ConfigError, MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend import from_onnx
 from microtir.operators.attention.definition import CachedAttention
 from microtir.rewrite.reference import execute
@@ -299,3 +299,46 @@ def test_a_cache_that_exporters_let_grow_is_given_its_room() -> None:
         wide = np.pad(mask, ((0, 0), (0, LENGTH - count)))
         got = model.run({**new, "attention_mask": wide})["y"]
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6)
+
+
+INT8 = {"graph.attention_cache": "int8"}
+
+
+def rounded(rows: Array, groups: int) -> Array:
+    """Return what the vectors of heads stand for once they are integers of 8 bits."""
+    heads = rows.reshape(*rows.shape[:-1], groups, DEPTH)
+    largest = np.maximum(np.abs(heads).max(axis=-1, keepdims=True), np.float32(2.0**-120))
+    stored: Array = np.rint(heads * (127 / largest)) * (largest / 127)
+    return stored.reshape(rows.shape)
+
+
+@pytest.mark.parametrize("tokens", [1, 2])
+def test_a_rounded_cache_gives_what_onnxruntime_does_with_its_values(tokens: int) -> None:
+    """Keys and values are integers of the state; one vector of them is zeros."""
+    case = Attention(np.random.default_rng(9), tokens, attributes={"softcap": 2.0})
+    inputs = case.inputs()
+    made = case.model(inputs)
+    config = CompilationConfig(targets="c", states="past_*=new_*", pass_config=INT8)
+    artifact = build(from_onnx(made), config)
+    assert artifact.metadata.state is not None
+    assert artifact.metadata.state.size == 2 * case.groups * LENGTH * (DEPTH + 4) + 4
+    model = host.load(artifact, sanitize=True)
+    caches = {name: np.zeros_like(inputs[name]) for name in ("past_k", "past_v")}
+    for total in range(tokens, 6 * tokens, tokens):
+        case.total = total
+        new = {name: x for name, x in case.inputs().items() if name not in caches}
+        if total == 3 * tokens:
+            new["k"] = np.zeros_like(new["k"])
+        stored = {name: rounded(new[name], case.groups) for name in ("k", "v")}
+        want, *kept = run_onnxruntime(made, {**new, **caches, **stored})
+        caches = dict(zip(caches, kept, strict=True))
+        np.testing.assert_allclose(model.run(new)["y"], want, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("states", ["", "past_k=new_k"])
+def test_a_cache_that_is_no_state_is_not_rounded(states: str) -> None:
+    """Callers give and take floats: keys and values have to be states, both of them."""
+    case = Attention(np.random.default_rng(10))
+    config = CompilationConfig(targets="c", states=states, pass_config=INT8)
+    with pytest.raises(ConfigError, match="needs attention whose keys and values are states"):
+        build(from_onnx(case.model(case.inputs())), config)

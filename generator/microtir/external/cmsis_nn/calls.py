@@ -163,7 +163,7 @@ def _windowed(
     op: definition.Conv2D | definition.DepthwiseConv2D,
     template: str,
     function: str,
-    more: dict[str, object],
+    more: Mapping[str, object],
     scratch: int,
 ) -> LibraryCall:
     """Call a function of a window, whose structs have columns before rows."""

@@ -38,7 +38,8 @@ class CachedAttention(Operator):
 
     Inputs: queries (..., heads * D) of S tokens, keys (1, groups, L, D), values (1, groups, L, V),
     and the place in the cache of the last token, which is below 0 if one that is new sees nothing:
-    then it gives zeros.  Heads that follow each other share a group.
+    then it gives zeros.  Heads that follow each other share a group.  Keys and values of int8 have
+    two more inputs: their scales (1, groups, L, 1).
     Output: (..., heads * V).  A token sees those before it and itself, or all if it is not causal,
     and of these only the last `window` if that is not 0.  `softcap` above 0 bounds products.
     """
@@ -110,6 +111,8 @@ def _attention_shape(node: Node) -> tuple[Shape, ...]:
     tokens = math.prod(queries[:-1])
     require(tokens <= length, f"{tokens} tokens for a cache of {length}", f"1 to {length}")
     require(node.inputs[3].type.elements == 1, f"{node.inputs[3].shape} places", "one")
+    scales = [tensor.shape for tensor in node.inputs[4:]]
+    require(scales in ([], [(*keys[:3], 1)] * 2), f"scales of {scales}", f"two of {keys[:3]}")
     require(op.window >= 0 and op.softcap >= 0, "a window or softcap below 0", "0, or more")
     return ((*queries[:-1], op.heads * values[3]),)
 
@@ -120,8 +123,8 @@ def _attention_macs(node: Node) -> int:
     return tokens * heads * length * (depth + width)
 
 
-_F32 = DType.FLOAT32
-_FLOATS = TypeRule((TypeSignature((_F32,), _F32),)).indexed(3, DType.INT32)
+_F32, _I8, _I32 = DType.FLOAT32, DType.INT8, DType.INT32
+_FLOATS = TypeRule((TypeSignature((_F32,), _F32),)).indexed(3, _I32)
 
 DEFINITIONS = (
     Definition(
@@ -129,10 +132,15 @@ DEFINITIONS = (
     ),
     Definition(
         CachedAttention,
-        types=_FLOATS,
+        types=TypeRule(
+            (
+                TypeSignature((_F32, _F32, _F32, _I32), _F32),
+                TypeSignature((_F32, _I8, _I8, _I32, _F32), _F32),
+            )
+        ),
         quantization=UNUSED,
         shapes=_attention_shape,
-        inputs=(4, 4),
+        inputs=(4, 6),
         macs=_attention_macs,
     ),
 )

@@ -31,12 +31,22 @@ def rotary_positions(
 
 
 def cached_attention(
-    op: CachedAttention, node: Node, queries: Array, keys: Array, values: Array, last: Array
+    op: CachedAttention,
+    node: Node,
+    queries: Array,
+    keys: Array,
+    values: Array,
+    last: Array,
+    *scales: Array,
 ) -> Array:
     """Weigh values in double, token by token."""
     tokens, heads, groups, length, depth, _ = attention_extents(node)
     q = queries.astype(np.float64).reshape(tokens, heads, depth)
-    k, v = (np.repeat(t[0].astype(np.float64), heads // groups, axis=0) for t in (keys, values))
+    factors = [table[0] for table in scales] or [np.ones(1)] * 2
+    k, v = (
+        np.repeat(stored[0].astype(np.float64) * scale, heads // groups, axis=0)
+        for stored, scale in zip((keys, values), factors, strict=True)
+    )
     end = int(last.reshape(()).clip(-1, length - 1))
     results = []
     for token in range(tokens):

@@ -7,13 +7,11 @@ products of their own: what they do with any layer is then true of those in a st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import Array, Node, Quantization, Tensor, TensorType
-from microtir.graph.operator import Operator
+from microtir.graph.ir import Node, Quantization, Tensor, TensorType
 from microtir.operators.activations.definition import Logistic, Tanh
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul
 from microtir.operators.common.shapes import Shape
@@ -30,34 +28,9 @@ from microtir.operators.recurrent.definition import (
 )
 from microtir.operators.reduction.definition import Sum
 from microtir.operators.state.definition import Assign
+from microtir.rewrite.requests.emitter import Emitter
 
 _F32, _I32 = DType.FLOAT32, DType.INT32
-
-
-@dataclass(slots=True)
-class _Emitter:
-    """Makes the nodes that stand for one; their names begin with its name."""
-
-    node: Node
-    nodes: list[Node] = field(default_factory=list)
-
-    def tensor(self, what: str, shape: Shape, dtype: DType = _F32) -> Tensor:
-        return Tensor(f"{self.node.name}_{what}", TensorType(shape, dtype))
-
-    def constant(self, what: str, data: Array) -> Tensor:
-        type_ = TensorType(data.shape, DType(data.dtype.name))
-        return Tensor(f"{self.node.name}_{what}", type_, data)
-
-    def add(self, op: Operator, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-        label = f"{self.node.name}_{op.name}"
-        self.nodes.append(Node(op, tuple(inputs), tuple(outputs), label, self.node.source))
-
-    def of(self, what: str, op: Operator, *inputs: Tensor, shape: Shape | None = None) -> Tensor:
-        """Add an operator with one output, of the type of its first input unless it has a shape."""
-        x = inputs[0]
-        output = self.tensor(what, x.shape if shape is None else shape, x.dtype)
-        self.add(op, inputs, (output,))
-        return output
 
 
 def layers_of_lstm(node: Node) -> list[Node]:
@@ -65,7 +38,7 @@ def layers_of_lstm(node: Node) -> list[Node]:
 
     A product has the weights of all gates, each with the scales of its own.
     """
-    op, emit = node.op, _Emitter(node)
+    op, emit = node.op, Emitter(node)
     assert isinstance(op, Lstm) and not op.last_only, "a frontend made it"
     batch, steps, width, units = lstm_extents(node)
     y, last_hidden, last_cell = node.outputs
@@ -92,7 +65,7 @@ def layers_of_lstm(node: Node) -> list[Node]:
     return emit.nodes
 
 
-def _time_major(emit: _Emitter, op: Lstm, x: Tensor, shape: Shape) -> Tensor:
+def _time_major(emit: Emitter, op: Lstm, x: Tensor, shape: Shape) -> Tensor:
     """Return the sequences with steps along the first axis."""
     if op.time_major:
         return x
@@ -101,7 +74,7 @@ def _time_major(emit: _Emitter, op: Lstm, x: Tensor, shape: Shape) -> Tensor:
 
 
 def _step(
-    emit: _Emitter, op: Lstm, x: Tensor, hidden: Tensor, cell: Tensor
+    emit: Emitter, op: Lstm, x: Tensor, hidden: Tensor, cell: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the new hidden state and cells of a step."""
     inputs, (batch, units) = emit.node.inputs, hidden.shape
@@ -136,7 +109,7 @@ def _step(
 _CELL = 2  # the gate that is bent by a TANH
 
 
-def _joined(emit: _Emitter, what: str, parts: Sequence[Tensor]) -> Tensor:
+def _joined(emit: Emitter, what: str, parts: Sequence[Tensor]) -> Tensor:
     """Return constants one behind the other; integers have a scale for each row."""
     data = np.concatenate([part.values for part in parts])
     joined = emit.constant(what, data)
@@ -149,7 +122,7 @@ def _joined(emit: _Emitter, what: str, parts: Sequence[Tensor]) -> Tensor:
 
 def layers_of_svdf(node: Node) -> list[Node]:
     """Return an SVDF of floats as a product, and what its memory adds up to."""
-    op, emit = node.attributes(Svdf), _Emitter(node)
+    op, emit = node.attributes(Svdf), Emitter(node)
     batch, _, filters, length, units = svdf_extents(node)
     x, memory, features, time, *bias = node.inputs
     y, after = node.outputs

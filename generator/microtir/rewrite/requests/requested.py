@@ -30,6 +30,7 @@ from microtir.rewrite.requests.more_outputs import AddOutputs
 from microtir.rewrite.requests.numerics import ChooseNumerics, made_for
 from microtir.rewrite.requests.port_names import RenamePorts
 from microtir.rewrite.requests.processing import Append, Prepend
+from microtir.rewrite.requests.round_caches import RoundCaches
 from microtir.rewrite.requests.stepwise import OneStep
 from microtir.rewrite.requests.streaming import CheckPush, Push, check_push
 from microtir.rewrite.requests.unlike_scales import StoredAsIs, stored_as_is
@@ -114,6 +115,7 @@ def request_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
         Append(appended(config.append)),
         ChooseNumerics(config.numerics),
         ChooseActivations(config.pass_config.block_activations),
+        RoundCaches(config.pass_config.attention_cache),
     )
     axis, ranges = stream_axis(config.stream_axis), DeclareRanges(config.pass_config.input_ranges)
     if config.stateful:
