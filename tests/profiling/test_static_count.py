@@ -7,6 +7,7 @@ import pytest
 from microtir.profiling.disassembly import parse
 from microtir.profiling.measure import Region
 from microtir.profiling.static_count import Path, UncountableError, Walk
+from microtir.profiling.thumb import THUMB
 
 CALLER = """
 00000100 <run_m>:
@@ -114,7 +115,7 @@ def walked(code: str) -> tuple[Path, set[int]]:
     """Count the instructions of `m_run`."""
     program = parse(CALLER + code)
     last = max(program)
-    walk = Walk(program, [Region("m_run", None, 0x110, last)])
+    walk = Walk(THUMB, program, [Region("m_run", None, 0x110, last)])
     limits = (0x2000_0000).to_bytes(4, "little")
     return walk.count(0x100, [(0x120, limits)]), walk.branches
 

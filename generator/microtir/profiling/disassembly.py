@@ -36,13 +36,15 @@ class Instruction:
     target: str | None
 
 
-def disassemble(toolchain: Toolchain, program: Path, target: Target) -> Mapping[int, Instruction]:
+def disassemble(
+    toolchain: Toolchain, program: Path, target: Target, *options: str
+) -> Mapping[int, Instruction]:
     """Return all instructions of a program, by address and in its order.
 
     Raises:
         MissingToolError: the toolchain has no objdump.
     """
-    more = instruction_set(target.family).objdump_options(target.march)
+    more = (*instruction_set(target.family).objdump_options(target.march), *options)
     text = capture([f"{toolchain.prefix}objdump", "-d", "--no-show-raw-insn", *more, str(program)])
     return parse(text)
 

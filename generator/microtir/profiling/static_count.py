@@ -14,17 +14,19 @@ from itertools import pairwise
 from typing import Any
 
 from microtir.boards.toolchain import capture, symbols
+from microtir.config import Target
 from microtir.errors import MicrotirError
 from microtir.instruction_sets import instruction_set
 from microtir.profiling import thumb
 from microtir.profiling.disassembly import Instruction, disassemble
 from microtir.profiling.known_values import MASK, STACK_TOP, UNKNOWN, KnownValues, Value
 from microtir.profiling.measure import Region, regions_of
+from microtir.profiling.riscv import RV32
+from microtir.profiling.steps import Machine, Step, targets
 from microtir.projects.program_size import constants_of
 from microtir.projects.project import Project
 
 _EXIT = -1  # behind the last block of a function
-_SP, _LR = 13, 14
 _TURNS = 80  # of a loop whose end depends on data: more than any integer has bits
 _STEPS = 200_000_000  # blocks of code, after which the count is given up
 
@@ -54,11 +56,12 @@ class StaticCount:
 def static_count(project: Project) -> StaticCount:
     """Count the instructions of an inference of a built project with one model."""
     board, program = project.board, project.built_program()
-    if not instruction_set(board.target.family).is_thumb:
+    machine = _machine(board.target)
+    if machine is None:
         return StaticCount({}, problem=f"machine code of {board.target.family} is not followed")
     names, model = symbols(board.toolchain, program), project.models[0]
-    code = disassemble(board.toolchain, program, board.target)
-    walk = Walk(code, regions_of(model, names, str(program)))
+    code = disassemble(board.toolchain, program, board.target, *machine.objdump)
+    walk = Walk(machine, code, regions_of(model, names, str(program)))
     start = next(symbol.address & ~1 for symbol in names if symbol.name == f"run_{model.name}")
     try:
         path = walk.count(start, constants_of(program))
@@ -67,6 +70,12 @@ def static_count(project: Project) -> StaticCount:
         return StaticCount({}, problem=f"{problem.what} {line}")
     lines = _lines(project, code, sorted(walk.branches)) if walk.branches else []
     return StaticCount(dict(path.counts), path.least, tuple(lines))
+
+
+def _machine(target: Target) -> Machine | None:
+    if instruction_set(target.family).is_thumb:
+        return thumb.THUMB
+    return RV32 if re.fullmatch("rv32[imac]+(_zb[abs])*", target.march or "") else None
 
 
 def _lines(project: Project, code: Mapping[int, Instruction], at: Sequence[int]) -> list[str]:
@@ -118,10 +127,12 @@ class Walk:
     No function calls itself, so that an address says which call of its function is meant.
     """
 
-    def __init__(self, program: Mapping[int, Instruction], regions: Sequence[Region]) -> None:
-        self._program = program
+    def __init__(
+        self, machine: Machine, program: Mapping[int, Instruction], regions: Sequence[Region]
+    ) -> None:
+        self._machine, self._program = machine, program
         self._ends = dict(pairwise(program))
-        self._targets = thumb.targets(program.values())
+        self._targets = targets(program.values())
         self._blocks: dict[int, _Block] = {}
         self._meetings: dict[int, tuple[int, ...]] = {}
         self._run = regions[0]
@@ -136,11 +147,15 @@ class Walk:
         Raises:
             UncountableError: something cannot be followed.
         """
-        path = Path(KnownValues(thumb.REGISTERS, constants), start, self._run.function)
-        path.values.registers[_SP], path.values.registers[_LR] = STACK_TOP, MASK
+        machine = self._machine
+        values = KnownValues(machine.registers, constants)
+        values.registers[machine.stack], values.registers[machine.link] = STACK_TOP, MASK
+        for register, value in machine.fixed(self._program.values()).items():
+            values.registers[register] = value
+        path = Path(values, start, self._run.function)
         self._follow(path, {self._run.start})
         path.counts.clear()
-        path.least, path.frames = 0, [path.values.registers[_LR] & ~1]
+        path.least, path.frames = 0, [values.registers[machine.link] & ~1]
         self._follow(path, set(path.frames))
         return path
 
@@ -196,19 +211,19 @@ class Walk:
     def _made(self, start: int) -> _Block:
         lines: list[str] = []
         waiting: list[str] = []  # conditions of an IT instruction
-        count, address, last, step = 0, start, start, thumb.Step()
+        count, address, last, step = 0, start, start, Step()
         while not step.leaves and (address == start or address not in self._targets):
             if address not in self._ends:
                 raise UncountableError("there is no code where a jump leads", where=f"{last:x}")
             last, address = address, self._ends[address]
             instruction = self._program[last]
-            step = thumb.translate(instruction, address, waiting.pop(0) if waiting else "")
+            step = self._machine.translate(instruction, address, waiting.pop(0) if waiting else "")
             if re.fullmatch("it[te]*", instruction.mnemonic):
                 waiting = thumb.conditions(instruction.mnemonic, instruction.operands)
             count += 1
             lines += step.first
         if not step.leaves:
-            step = thumb.Step(leaves=str(address), target=address)
+            step = Step(leaves=str(address), target=address)
         onward = _EXIT if step.target is None else step.target
         jump = [*step.does, f"return {step.leaves}"]
         test = [f"c = {step.condition}", "if c is U: return U", f"if not c: return {address}"]

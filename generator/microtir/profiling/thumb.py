@@ -7,16 +7,16 @@ results of vectors, is unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from microtir.profiling.disassembly import Instruction
 from microtir.profiling.known_values import MASK
+from microtir.profiling.steps import JUMP_TARGET, Machine, Step, with_opposites
 
 _FLOATS = 16  # the first of 32 registers s0 to s31, where compilers keep other registers
 # Flags, where a result stands for N and Z, and elements of loops over vectors.
 _N, _C, _V, _LANES = (f"r[{number}]" for number in range(48, 52))
-REGISTERS = 52
 
 _NAMED = {"sl": 10, "fp": 11, "ip": 12, "sp": 13, "lr": 14, "pc": 15}
 _SUMS = {  # what is added
@@ -63,11 +63,10 @@ _FORMS = {
 }
 _COMPARES = {"cmp": "sub", "cmn": "add", "tst": "and", "teq": "eor"}
 _ALIASES = {"neg": "rsb", "movw": "mov", "addw": "add", "subw": "sub", "vmov": "mov"}
-_TARGET = re.compile(r"(?:^|, )([0-9a-f]+)$")
 _IS_PAIR = re.compile(r"v[id]w?dup|[us]m[lu]l|[us]ml[as]l|umaal|(asr|ls[lr]|[su]q?r?sh[lr])l")
 
 _ZERO = "({} - 1 >> 40 & 1)"
-_PAIRS = {  # of conditions, the second of which holds where the first does not
+_PAIRS = {
     "eq ne": _ZERO.format(_N),
     "cs cc": _C,
     "mi pl": f"{_N} >> 31",
@@ -76,26 +75,7 @@ _PAIRS = {  # of conditions, the second of which holds where the first does not
     "lt ge": f"({_N} >> 31 ^ {_V})",
     "le gt": f"({_N} >> 31 ^ {_V} | {_ZERO.format(_N)})",
 }
-_CONDITIONS = {
-    name: form.format(truth)
-    for names, truth in _PAIRS.items()
-    for name, form in zip(names.split(), ("{}", "1 - ({})"), strict=True)
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Effect of an instruction, as statements and expressions over registers `r` of values `v`.
-
-    It does `first`. If there is no condition, or it holds, it does more and leaves for somewhere.
-    """
-
-    first: tuple[str, ...] = ()
-    does: tuple[str, ...] = ()
-    condition: str = ""
-    leaves: str = ""
-    target: int | None = None
-    is_call: bool = False
+_CONDITIONS = with_opposites(_PAIRS)
 
 
 def conditions(mnemonic: str, operands: str) -> list[str]:
@@ -105,13 +85,7 @@ def conditions(mnemonic: str, operands: str) -> list[str]:
     return [names[first if letter == "t" else first ^ 1] for letter in mnemonic[1:]]
 
 
-def targets(program: Iterable[Instruction]) -> frozenset[int]:
-    """Return where the jumps of a program lead, as far as that is constant."""
-    jumps = (_TARGET.search(i.operands) for i in program if i.mnemonic[0] in "bclw")
-    return frozenset(int(match[1], 16) for match in jumps if match)
-
-
-def translate(instruction: Instruction, end: int, condition: str) -> Step:
+def _translate(instruction: Instruction, end: int, condition: str) -> Step:
     """Return what an instruction does, before an address, under a condition of IT or none."""
     head, _, tail = instruction.mnemonic.partition(".")
     head = head.removesuffix(condition)
@@ -284,7 +258,7 @@ def _other(here: int, head: str, texts: list[str]) -> Step:
 
 def _jump(here: int, head: str, texts: list[str], tail: str, end: int) -> Step | None:
     """Return what an instruction does that jumps, None for others."""
-    match = _TARGET.search(", ".join(texts))
+    match = JUMP_TARGET.search(", ".join(texts))
     target = int(match[1], 16) if match else None
     first = _value(texts[0], here) if texts else "U"
     link = (f"r[14] = {end | 1}",)
@@ -316,3 +290,6 @@ def _jump(here: int, head: str, texts: list[str], tail: str, end: int) -> Step |
     if 15 in names or (texts[:1] == ["pc"] and head in ("mov", "ldr")):
         return Step((), _data(here, head, texts).does, "", "r[15] & ~1")
     return None
+
+
+THUMB = Machine(52, 13, 14, _translate)
