@@ -101,9 +101,9 @@ def _caches(graph: Graph) -> Iterator[tuple[Tensor, _Cache]]:
 
     for node in graph.nodes:
         if isinstance(node.op, CachedAttention):
-            found = [(tensor, state_of(tensor, node)) for tensor in node.inputs[1:3]]
-            if all(state is not None for _, state in found):
-                yield from ((tensor, _Cache.of(state)) for tensor, state in found if state)
+            state_pairs = [(tensor, state_of(tensor, node)) for tensor in node.inputs[1:3]]
+            if all(state is not None for _, state in state_pairs):
+                yield from ((tensor, _Cache.of(state)) for tensor, state in state_pairs if state)
 
 
 def _rounded(graph: Graph, caches: Mapping[Tensor, _Cache]) -> Graph:
@@ -155,10 +155,10 @@ def _update(emit: Emitter, cache: _Cache) -> tuple[Tensor, Tensor]:
     integers = Tensor(f"{emit.node.name}_integers", replace(cache.parts[0].type, shape=rows.shape))
     emit.add(Quantize(), (emit.of("whole", Mul(), rows, inverse),), (integers,))
     scales = emit.of("scales", Mul(), bounded, step)
-    kept = [Tensor(f"{emit.node.name}_{state.name}", state.type) for state in cache.parts]
-    for state, new, after in zip(cache.parts, (integers, scales), kept, strict=True):
+    afterwards = [Tensor(f"{emit.node.name}_{state.name}", state.type) for state in cache.parts]
+    for state, new, after in zip(cache.parts, (integers, scales), afterwards, strict=True):
         emit.add(DynamicUpdateSlice(), (state.before, new, begin), (after,))
-    return kept[0], kept[1]
+    return afterwards[0], afterwards[1]
 
 
 def _attention(node: Node, parts: Mapping[Tensor, tuple[Tensor, Tensor]]) -> Node:
