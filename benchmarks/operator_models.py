@@ -293,16 +293,19 @@ def transposed(size: int, taps: int) -> Make:
     return make
 
 
-def matmul(batch: int, rows: int, columns: int = 0, *, depth: int = 0, adj_y: bool = False) -> Make:
+def matmul(
+    batch: int, rows: int, columns: int = 0, *, depth: int = 0, adj_x: bool = False,
+    adj_y: bool = False,
+) -> Make:  # fmt: skip
     """Return products of two matrices of which none is constant; `c` is what is left out."""
 
     def make(kind: Kind, c: int) -> Made:
         m = Model(kind)
         wide, deep = columns or c, depth or c
-        left = m.input((batch, rows, deep))
+        left = m.input((batch, deep, rows) if adj_x else (batch, rows, deep))
         right = m.input((batch, wide, deep) if adj_y else (batch, deep, wide), SECOND)
         y = m.data((batch, rows, wide), SUMS)
-        m.add(_Code.BATCH_MATMUL, [left, right], y, BatchMatMulOptions(False, adj_y))
+        m.add(_Code.BATCH_MATMUL, [left, right], y, BatchMatMulOptions(adj_x, adj_y))
         return Made(m.file(y), batch * rows * deep * wide)
 
     return make

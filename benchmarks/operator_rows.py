@@ -145,6 +145,8 @@ PRODUCTS = (
           (13, 30), (Kind.INT8,), what="columns"),
     _macs("batch matmul 4x16x32x16, adj", made.matmul(4, 16, 16, adj_y=True), Goal(1.5, 0.35), 32,
           (17, 30), _INTEGERS, what="deep"),
+    _macs("batch matmul 4x16x32x16, adj of the first", made.matmul(4, 16, 16, adj_x=True),
+          Goal(1.5, 0.35), 32, (17, 30), (Kind.INT8,), what="deep"),
     _macs("batch matmul 4x16x16x16", made.matmul(4, 16, 16), Goal(2.2, 0.6), 16, (15,),
           _INTEGERS, what="deep"),
     _macs("batch matmul 4x16x8x16", made.matmul(4, 16, 16), Goal(3.5, 1.2), 8, (5, 7),

@@ -310,6 +310,9 @@ MUTANTS = {
         "mve", ("matmul",), f"{_KERNELS}/arm_mve/matmul.py",
         "return BYTES - self.depth % BYTES if self.whole else 0", "return 0",
     ),
+    "both rows that lie as columns are the first one": Mutant(
+        "mve", ("matmul",), f"{_KERNELS}/arm_mve/matmul.py", "pixel.column + n)", "pixel.column)",
+    ),
     "the second pixel of one vector is the first one": Mutant(
         "mve", ("grouped", "matmul"), f"{_MVE}/gemm2.j2",
         "{{ load_some }} q5, [r3]", "{{ load_some }} q5, [r1]",

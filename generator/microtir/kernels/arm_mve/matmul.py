@@ -1,9 +1,9 @@
 """Products of two matrices that are known when a model runs: the second is packed for each stack.
 
 Its columns lie in scratch as the weights of a dense layer do, behind the constants of their sums.
-The rows of the first matrix are read where they are.  Sums are of stored values: the first zero
-point is part of a column's constant, and the second one times the sum of a row is added to all sums
-of the row.
+The rows of the first matrix are read where they are, or gathered where they lie as columns.  Sums
+are of stored values: the first zero point is part of a column's constant, and the second one times
+the sum of a row is added to all sums of the row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_mve import gemm_kernels, requantise
+from microtir.kernels.arm_mve import gemm_kernels, moves, requantise
 from microtir.kernels.arm_mve.linear import BYTES, steps_of
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, WORDS
 from microtir.kernels.common import counted, macro_kernel, micro_kernel, refusals
@@ -26,11 +26,13 @@ from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.matrices import place_of, stacked, stacks_of
 from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.moves import Mover
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.measure.printed import Printed, printed
 from microtir.operators.common.linear import params_of
 from microtir.operators.matmul.definition import BatchMatmul, matrices
 from microtir.plan.ir import Calls, Layout, Refusal
+from microtir.rewrite.facts.moves import Axis
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
@@ -50,6 +52,7 @@ class _Form:
         pitch: bytes from a column of the second matrix to the next one.
         step: bytes from a value of a column to the next one.
         zero_points: of both matrices.
+        gathers: whether rows of the first matrix lie as columns.
     """
 
     stacks: int
@@ -62,15 +65,16 @@ class _Form:
     pitch: int
     step: int
     zero_points: tuple[int, int]
+    gathers: bool
 
     @staticmethod
     @of_node
     def of(node: Node) -> _Form | None:
-        """Return the form of a layer; None: its factor does not fit, or rows lie as columns."""
+        """Return the form of a layer; None: its factor does not fit."""
         op, (x, y) = node.attributes(BatchMatmul), node.inputs
         (_, depth), (_, columns) = matrices(node)
         params, largest = params_of(node), np.array([depth * _LARGEST_PRODUCT])
-        if op.adj_x or largest[0] >= _LARGEST_SUM:
+        if largest[0] >= _LARGEST_SUM:
             return None
         constants = requantise.constants_of(params, np.zeros(1, np.int64), largest)
         if constants is None:
@@ -79,7 +83,7 @@ class _Form:
         return _Form(
             *stacks_of(node), depth, columns, requantise.Rescaling.of(params), multiplier, shift,
             *((depth, 1) if op.adj_y else (1, columns)),
-            (x.type.quant.zero_point, y.type.quant.zero_point),
+            (x.type.quant.zero_point, y.type.quant.zero_point), op.adj_x,
         )  # fmt: skip
 
     @property
@@ -105,8 +109,17 @@ class _Form:
         return self.groups * _GROUP
 
     @property
-    def scratch(self) -> int:
+    def packed(self) -> int:
         return self.constants + self.groups * self.steps * LANES * BYTES
+
+    @property
+    def scratch(self) -> int:
+        """Return the bytes of packed columns, and of rows that are gathered."""
+        return self.packed + self.gathers * gemm_kernels.PIXELS * self.depth
+
+    @property
+    def gathering(self) -> Mover:
+        return moves.gathered_elements(Axis(self.depth, self.rows, 1), DType.INT8)
 
     def printed(self) -> Printed:
         return printed("kernels/mve/columns.j2", self.values())
@@ -136,10 +149,12 @@ class _Form:
         lanes = self.groups * LANES
         turns = {"le lr, 2b": lanes * self.whole, "bne 1b": lanes, "bne 3b": self.groups}
         less = self.zero_points[1]
-        return self.printed().instructions(turns) + sum(
+        moved = self.gathers and self.rows * self.gathering.instructions
+        products = sum(
             times * gemm_kernels.instructions(rows, self.depth, self.columns, self.rescaling, less)
             for times, rows in self.calls()
         )
+        return self.printed().instructions(turns) + moved + products
 
     def calls(self) -> list[tuple[int, int]]:
         return macro_kernel.times_of(self.rows, _COUNTS)
@@ -155,13 +170,14 @@ class Matmul(counted.Counted):
     measured_on, family = "cortex-m55", "matmul_2x4_mve"
 
     def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: other types, rows that lie as columns, or sizes."""
+        """Return what speaks against it: other types, or sizes."""
         if any(tensor.dtype is not DType.INT8 for tensor in node.inputs):
             return Refusal.TYPES
         form = _Form.of(node)
         if form is None:
             return Refusal.FORM
-        fits = 0 < form.depth * LANES <= _LARGEST and 0 < form.columns * LANES <= _LARGEST
+        lines = form.depth, form.columns, form.rows if form.gathers else 1
+        fits = min(lines) > 0 and max(lines) * LANES <= _LARGEST
         return None if fits else Refusal.SIZES
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
@@ -174,17 +190,15 @@ class Matmul(counted.Counted):
     def around(self, node: Node, _calls: Calls) -> Mapping[str, int]:
         form = _form(node)
         rows = sum(times for times, _ in form.calls())
-        return {"stack": form.stacks, "rows": form.stacks * rows}
+        gathered = form.stacks * form.rows * form.gathers
+        return {"stack": form.stacks, "rows": form.stacks * rows, "gathered": gathered}
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
         form = _form(node)
-        return form.printed().bytes + sum(
-            gemm_kernels.code_size(
-                rows, form.depth, form.columns, form.rescaling, form.zero_points[1]
-            )
-            for _, rows in form.calls()
-        )
+        sizes, less = (form.depth, form.columns, form.rescaling), form.zero_points[1]
+        products = sum(gemm_kernels.code_size(rows, *sizes, less) for _, rows in form.calls())
+        return form.printed().bytes + products
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: columns are packed for a stack, then rows are multiplied."""
@@ -207,7 +221,10 @@ def _form(node: Node) -> _Form:
 
 
 class _Matrices(macro_kernel.Source):
-    """The rows of the first matrix of a stack; the second one is packed into scratch."""
+    """The rows of the first matrix of a stack; the second one is packed into scratch.
+
+    Rows of the first one that lie as columns are gathered behind it.
+    """
 
     def __init__(self, layer: Layer) -> None:
         self._node, self._form = layer.node, _form(layer.node)
@@ -222,7 +239,17 @@ class _Matrices(macro_kernel.Source):
         weights = at(self.packed, 0, self._form.constants)
         return call(pack(self._form), second, at(self.packed, 0, 0), weights)
 
+    def block(self, pixel: macro_kernel.Pixel, count: int) -> ir.Stmt:
+        form, place = self._form, place_of(self._node, 0, pixel.row)
+        return seq(*(
+            call(form.gathering.kernel, at(self._matrices[0], place, 0, pixel.column + n),
+                 at(self.packed, 0, form.packed + n * form.depth))
+            for n in range(count * form.gathers)
+        ))  # fmt: skip
+
     def at(self, pixel: macro_kernel.Pixel, _count: int) -> ir.BufferArgument:
+        if self._form.gathers:
+            return at(self.packed, 0, self._form.packed)
         return at(self._matrices[0], place_of(self._node, 0, pixel.row), pixel.column, 0)
 
 

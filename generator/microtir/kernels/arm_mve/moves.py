@@ -11,7 +11,6 @@ from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.moves import Mover, MovesByCalls
 from microtir.measure.printed import printed
 from microtir.rewrite.facts.moves import Axis
-from microtir.schedule import KernelDescription
 
 _RUNS, _ELEMENTS = "kernels/mve/runs.j2", "kernels/mve/elements.j2"
 _LARGEST_RUN = 16 * BYTES  # longer ones are copied by a loop of their own
@@ -46,14 +45,8 @@ class MovesByVectors(MovesByCalls):
         if run * dtype.bytes > _LARGEST_RUN:
             return Mover(copying.copy(run, dtype), copying.copied(run, dtype))
         if _gathers(axis, run, dtype):
-            values = _element_values(axis, dtype)
-            vectors = -(-axis.extent * int(values["bits"]) // (8 * BYTES))
-            count = printed(_ELEMENTS, values).instructions({"letp lr, 1b": vectors})
-            return Mover(_copy_elements(axis, dtype), count)
-        count = printed(_RUNS, _run_values(axis, run, dtype)).instructions(
-            {"le lr, 1b": axis.extent}
-        )
-        return Mover(_copy_runs(axis, run, dtype), count)
+            return gathered_elements(axis, dtype)
+        return _moved_runs(axis, run, dtype)
 
 
 def _gathers(axis: Axis, run: int, dtype: DType) -> bool:
@@ -64,17 +57,21 @@ def _gathers(axis: Axis, run: int, dtype: DType) -> bool:
 
 
 @made_once
-def _copy_runs(axis: Axis, run: int, dtype: DType) -> KernelDescription:
-    """Move runs of `run` elements along an axis; parameters: the first one, where it goes."""
-    values = _run_values(axis, run, dtype)
-    return copying_runs("move_runs", axis, run, dtype, _RUNS, values, 8, Feature.MVE)
+def gathered_elements(axis: Axis, dtype: DType) -> Mover:
+    """Return what moves elements along an axis to where they follow each other."""
+    values, turns = _element_values(axis, dtype), axis.extent * _WIDTHS[dtype.bytes][1]
+    count = printed(_ELEMENTS, values).instructions({"letp lr, 1b": -(-turns // (8 * BYTES))})
+    kernel = copying_runs("gather_elements", axis, 1, dtype, _ELEMENTS, values, 8, Feature.MVE)
+    return Mover(kernel, count)
 
 
 @made_once
-def _copy_elements(axis: Axis, dtype: DType) -> KernelDescription:
-    """Move elements along an axis to where they follow each other."""
-    values = _element_values(axis, dtype)
-    return copying_runs("gather_elements", axis, 1, dtype, _ELEMENTS, values, 8, Feature.MVE)
+def _moved_runs(axis: Axis, run: int, dtype: DType) -> Mover:
+    """Return what moves runs of `run` elements along an axis."""
+    values = _run_values(axis, run, dtype)
+    count = printed(_RUNS, values).instructions({"le lr, 1b": axis.extent})
+    kernel = copying_runs("move_runs", axis, run, dtype, _RUNS, values, 8, Feature.MVE)
+    return Mover(kernel, count)
 
 
 def _run_values(axis: Axis, run: int, dtype: DType) -> dict[str, object]:

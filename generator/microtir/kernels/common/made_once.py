@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from microtir.graph.ir import Node
-from microtir.schedule import KernelDescription
 
 P = ParamSpec("P")
 Fact = TypeVar("Fact")
@@ -20,9 +19,9 @@ _KEPT = 512  # of each function: more kernels than a model has
 _NODES = 4  # the weights of a model are not kept for longer
 
 
-def made_once(make: Callable[P, KernelDescription]) -> Callable[P, KernelDescription]:
+def made_once(make: Callable[P, Fact]) -> Callable[P, Fact]:
     """Return `make`, which gives the same kernel for the same arguments; these are hashable."""
-    return cast("Callable[P, KernelDescription]", lru_cache(maxsize=_KEPT)(make))
+    return cast("Callable[P, Fact]", lru_cache(maxsize=_KEPT)(make))
 
 
 def of_node(ask: Callable[Concatenate[Node, P], Fact]) -> Callable[Concatenate[Node, P], Fact]:
