@@ -26,6 +26,7 @@ from microtir.operators.movement.definition import (
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.shapes.definition import ShapeOf
 from microtir.operators.transposed_convolution.definition import TransposeConv
+from microtir.rewrite.imports.fold_affine import FoldAffine
 from microtir.rewrite.optimise import (
     GRAPH_PASSES,
     FoldConstants,
@@ -484,3 +485,21 @@ def test_relu_with_another_reader_of_its_input_stays() -> None:
     total = _int8("sum", *y.shape, q=quant(0.2))
     read_twice = graph([*conv.nodes, node(Add(), [middle, y], total)], conv.inputs, [total])
     assert _apply(FuseActivation(), read_twice) is read_twice
+
+
+@pytest.mark.parametrize("activation", Activation)
+@pytest.mark.parametrize("op", [Add, Mul])
+def test_a_folded_factor_or_term_keeps_its_activation(
+    op: type[Add | Mul], activation: Activation
+) -> None:
+    """What TFLite clamps behind the operator is clamped behind the layer."""
+    rng = np.random.default_rng(RNG_SEED)
+    x, y, z = tensor("x", (4, 8), F32), tensor("y", (4, 6), F32), tensor("z", (4, 6), F32)
+    weights, term = (rng.normal(size=s).astype(np.float32) for s in ((6, 8), (6,)))
+    layer = node(FullyConnected(), [x, constant("w", weights)], y)
+    before = graph([layer, node(op(activation), [y, constant("c", term)], z)], [x], [z])
+    after = FoldAffine()(before)
+    assert [type(n.op) for n in after.nodes] == [FullyConnected]
+    inputs = {"x": _random(x, rng)}
+    got, expected = (execute(g, inputs)["z"] for g in (after, before))
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)

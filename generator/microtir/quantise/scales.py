@@ -10,6 +10,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, Tensor
 from microtir.operators import record_of
 from microtir.operators.common.quantization import Scales
+from microtir.operators.control.definition import EndIf
 from microtir.operators.recurrent.definition import Lstm
 from microtir.quantise import recurrent
 from microtir.quantise.forms import IntegerForm, scales_of
@@ -73,8 +74,9 @@ def shared_scales(graph: Graph, forms: Mapping[Node, IntegerForm]) -> SharedScal
 
     Nodes come in their order, so that what is fixed is known where it is read: of several inputs
     of which one is fixed, the others share theirs, and the fixed one is requantised for the node.
+    So is a fixed value at the end of a branch, whose other side may have larger ones.
     """
-    shared = SharedScales()
+    shared, ends = SharedScales(), _branch_ends(graph)
     for node in graph.nodes:
         form = forms.get(node)
         if form is None:
@@ -89,6 +91,8 @@ def shared_scales(graph: Graph, forms: Mapping[Node, IntegerForm]) -> SharedScal
                 shared.fixed[shared.root(one)] = quant
         scales = scales_of(node)
         if scales in (Scales.ONE, Scales.ONE_OF_INPUTS):
+            if ends.issuperset(node.outputs):
+                inputs = tuple(one for one in inputs if shared.fixed_as(one) is None)
             _join(shared, node, scales, inputs, outputs)
         if isinstance(node.op, Lstm):
             _join_memories(shared, node, form)
@@ -104,6 +108,12 @@ def shared_scales(graph: Graph, forms: Mapping[Node, IntegerForm]) -> SharedScal
             if both and shared.fixed_as(before) is shared.fixed_as(after) is None:
                 shared.join(before, after)
     return shared
+
+
+def _branch_ends(graph: Graph) -> frozenset[Tensor]:
+    """Return the memories that both sides of a branch store into."""
+    ends = [node for node in graph.nodes if isinstance(node.op, EndIf)]
+    return frozenset(tensor for node in ends for group in of_one_memory(node) for tensor in group)
 
 
 def _join(

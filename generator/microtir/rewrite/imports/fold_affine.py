@@ -23,6 +23,8 @@ from microtir.operators.convolution_3d.definition import Conv3D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.transposed_convolution.definition import TransposeConv
 
+_Layer = Conv2D | TransposeConv | FullyConnected | DepthwiseConv2D | Conv3D
+
 _CHANNEL_AXIS: Mapping[type[Operator], int] = MappingProxyType(
     {Conv2D: 0, TransposeConv: 0, FullyConnected: 0, DepthwiseConv2D: 3, Conv3D: 4}
 )
@@ -72,28 +74,26 @@ def _layer_and_values(
 
 def _folded(layer: Node, node: Node, values: Tensor) -> Node | None:
     """Return the layer with a factor or term in it; None if it cannot take it."""
-    axis = _CHANNEL_AXIS.get(type(layer.op))
-    weights = layer.inputs[1] if axis is not None else None
-    if axis is None or weights is None or weights.data is None:
+    op, affine, weights = layer.op, node.op, layer.inputs[1]
+    if not isinstance(op, _Layer) or not isinstance(affine, Add | Mul) or weights.data is None:
         return None
+    axis = _CHANNEL_AXIS[type(op)]
     vector = _by_channel(values, weights.shape[axis])
     has_bias = len(layer.inputs) == 3
     bias = layer.inputs[2].data if has_bias else np.zeros(weights.shape[axis], np.float32)
-    is_alike = (layer.output.type, getattr(layer.op, "activation", None)) == (
-        node.output.type,
-        Activation.NONE,
-    )
+    is_alike = layer.output.type == node.output.type and op.activation is Activation.NONE
     if vector is None or bias is None or not is_alike or layer.output.dtype is not DType.FLOAT32:
         return None
     term = bias + vector
-    if isinstance(node.op, Mul):
+    if isinstance(affine, Mul):
         shape = [1] * len(weights.shape)
         shape[axis] = len(vector)
         weights = constant(weights.name, weights.type, weights.data * vector.reshape(shape))
         term = bias * vector
     bias_type = TensorType(tuple(term.shape), DType.FLOAT32)
     inputs = (layer.inputs[0], weights, constant(f"{node.output.name}/bias", bias_type, term))
-    return replace(layer, inputs=inputs, outputs=node.outputs)
+    op = replace(op, activation=affine.activation)
+    return replace(layer, op=op, inputs=inputs, outputs=node.outputs)
 
 
 def _by_channel(values: Tensor, channels: int) -> Array | None:
