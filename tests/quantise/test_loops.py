@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from microtir.frontend import from_onnx, from_tflite
 from microtir.graph.ir import Array, Graph
 from microtir.module.ir_module import IRModule
 from microtir.operators.activations.definition import Relu, Tanh
+from microtir.operators.arithmetic.definition import Minimum
 from microtir.operators.conditions.definition import Greater
 from microtir.operators.control.definition import (
     Control,
@@ -144,9 +146,8 @@ def test_a_loop_with_a_layer_of_floats_remembers_floats() -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("width", "least"), [(Width.INT8, 28.0), (Width.INT16, 60.0)])
-def test_a_branch_keeps_what_the_scale_of_the_other_would_clip(width: Width, least: float) -> None:
-    """One side ends in TANH, whose fixed scale ends at 1; values of the other are larger."""
+def _branch() -> Graph:
+    """Return a branch that ends in TANH, or in values above 1."""
     names = ("x", "relu", "tanh", "then_end", "else_end", "y")
     x, relu, tanh, then_end, else_end, y = (tensor(name, (1, 8)) for name in names)
     total = tensor("total", (1, 1))
@@ -163,7 +164,36 @@ def test_a_branch_keeps_what_the_scale_of_the_other_would_clip(width: Width, lea
         node(Assign(), [tanh], else_end),
         node(EndIf(), [turned, then_end, else_end], y),
     ]
-    before = graph(nodes, [x], [y])
+    return graph(nodes, [x], [y])
+
+
+def _loop() -> Graph:
+    """Return a loop that begins with values above 1, and whose turns end in TANH."""
+    names = ("x", "first", "turn", "tanh", "next", "y")
+    x, first, turn, tanh, following, y = (tensor(name, (1, 8)) for name in names)
+    nodes = [
+        node(Assign(), [x], first),
+        node(Repeat(3), [first], turn),
+        node(Tanh(), [turn], tanh),
+        node(Assign(), [tanh], following),
+        node(EndRepeat(), [turn, following], y),
+    ]
+    return graph(nodes, [x], [y])
+
+
+def _bounded() -> Graph:
+    """Return what a normalisation of Keras does: a bound that no value reaches."""
+    x, y = tensor("x", (1, 8)), tensor("y", (1, 8))
+    return graph([node(Minimum(), [x, constant("c", np.array([1e12], np.float32))], y)], [x], [y])
+
+
+@pytest.mark.parametrize(("width", "least"), [(Width.INT8, 20.0), (Width.INT16, 60.0)])
+@pytest.mark.parametrize("make", [_branch, _loop, _bounded])
+def test_a_scale_holds_all_values_and_no_more(
+    make: Callable[[], Graph], width: Width, least: float
+) -> None:
+    """Neither a fixed scale of another value nor a constant takes the bits of a value."""
+    before = make()
     samples = floats(5, 40, 1, 8, spread=3.0)
     result = quantise(before, {"x": samples}, QuantiseOptions(width))
     (given,), (output,) = result.graph.inputs, result.graph.outputs

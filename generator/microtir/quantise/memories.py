@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor
+from microtir.operators import record_of
 from microtir.operators.control.definition import Control, PutItem, aliases
 from microtir.operators.state.definition import Assign
 from microtir.quantise.forms import ACTIVATIONS, IntegerForm
@@ -50,6 +51,21 @@ class Memories:
         """Return whether a node hands on what a memory holds, or stores into one."""
         is_assign = isinstance(node.op, Assign) and node.output in self._of
         return is_assign or isinstance(node.op, Control | PutItem)
+
+    @property
+    def mixed(self) -> frozenset[Tensor]:
+        """Return the tensors of memories that store other values than those of a fixed scale."""
+        return frozenset(
+            tensor
+            for memory in self._memories
+            if any(not (t.is_constant or self._is_fixed(t)) for t in memory.sources)
+            for tensor in memory.tensors
+        )
+
+    def _is_fixed(self, tensor: Tensor) -> bool:
+        """Return whether an operator fixes the scale of what it stores."""
+        producer = self._producers.get(tensor)
+        return producer is not None and bool(record_of(producer.op).definition.quantization.fixed)
 
     def forms(
         self,

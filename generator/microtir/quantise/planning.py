@@ -39,7 +39,7 @@ def planned(
     while True:
         both = {**layers, **memories.forms(layers, options, refused)}
         forms = {node: both[node] for node in graph.nodes if node in both}
-        shared = shared_scales(graph, forms)
+        shared = shared_scales(graph, forms, memories.mixed)
         quants, calibrations = quantisations(shared, range_of)
         plan = Plan(graph, forms, shared, quants, calibrations, options)
         result = built(plan)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, Tensor
 from microtir.operators import record_of
+from microtir.operators.arithmetic.definition import Maximum, Minimum
 from microtir.operators.common.quantization import Scales
-from microtir.operators.control.definition import EndIf
 from microtir.operators.recurrent.definition import Lstm
 from microtir.quantise import recurrent
 from microtir.quantise.forms import IntegerForm, scales_of
@@ -69,14 +69,16 @@ class SharedScales:
         return {root: tuple(group) for root, group in members.items()}
 
 
-def shared_scales(graph: Graph, forms: Mapping[Node, IntegerForm]) -> SharedScales:
+def shared_scales(
+    graph: Graph, forms: Mapping[Node, IntegerForm], mixed: frozenset[Tensor]
+) -> SharedScales:
     """Return which activations share a quantisation, as their operators ask for it.
 
     Nodes come in their order, so that what is fixed is known where it is read: of several inputs
     of which one is fixed, the others share theirs, and the fixed one is requantised for the node.
-    So is a fixed value at the end of a branch, whose other side may have larger ones.
+    So is a fixed value that a `mixed` memory of a branch or a loop stores beside other values.
     """
-    shared, ends = SharedScales(), _branch_ends(graph)
+    shared = SharedScales()
     for node in graph.nodes:
         form = forms.get(node)
         if form is None:
@@ -91,7 +93,7 @@ def shared_scales(graph: Graph, forms: Mapping[Node, IntegerForm]) -> SharedScal
                 shared.fixed[shared.root(one)] = quant
         scales = scales_of(node)
         if scales in (Scales.ONE, Scales.ONE_OF_INPUTS):
-            if ends.issuperset(node.outputs):
+            if not mixed.isdisjoint(node.outputs):
                 inputs = tuple(one for one in inputs if shared.fixed_as(one) is None)
             _join(shared, node, scales, inputs, outputs)
         if isinstance(node.op, Lstm):
@@ -110,12 +112,6 @@ def shared_scales(graph: Graph, forms: Mapping[Node, IntegerForm]) -> SharedScal
     return shared
 
 
-def _branch_ends(graph: Graph) -> frozenset[Tensor]:
-    """Return the memories that both sides of a branch store into."""
-    ends = [node for node in graph.nodes if isinstance(node.op, EndIf)]
-    return frozenset(tensor for node in ends for group in of_one_memory(node) for tensor in group)
-
-
 def _join(
     shared: SharedScales,
     node: Node,
@@ -132,6 +128,8 @@ def _join(
         return
     for one in members[1:]:
         shared.join(members[0], one)
+    if isinstance(node.op, Minimum | Maximum):
+        return  # what a bound lets through is in the range; a bound beyond that is its end
     shared.constants.setdefault(shared.root(members[0]), []).extend(constants)
 
 
