@@ -59,7 +59,7 @@ def test_other_weights_are_another_program() -> None:
 
 def test_the_same_integers_are_the_same_program() -> None:
     """What leads to equal integers on another road has the same digest."""
-    layers = (LayerWidth("nowhere", Width.INT16),)
+    layers = (LayerWidth("*", Width.INT8),)
     assert _facts(_built(_OPTIONS)) == _facts(_built(replace(_OPTIONS, layers=layers)))
 
 

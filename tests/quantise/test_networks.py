@@ -29,7 +29,7 @@ OPTIONS = {
         Width.INT16, inputs=PortType.UINT8, outputs=PortType.UINT8
     ),
     "mixed": QuantiseOptions(
-        layers=(LayerWidth("c*", Width.INT16), LayerWidth("joined", Width.FLOAT))
+        layers=(LayerWidth("c*", Width.INT16), LayerWidth("[jp]*", Width.FLOAT))
     ),
 }
 GRAPHS = {"residual": residual, "branches": branches}
