@@ -137,7 +137,7 @@ def test_wrong_layers_are_refused(tmp_path: Path, old: str, new: str, part: str)
     ("old", "new"),
     [
         # A product, or the border of a plane, is larger than what the next layer sums.
-        (r"(\+ pixel\)\] =) value;", r"\1 (int16_t)(value * 255);"),
+        (r"(\+ pixel\)\] = \(int16_t\))\(int8_t\)", r"\1 255 * "),
         (r"(row\[channel \* 14 \+ col\] =) 4;", r"\1 32767;"),
     ],
 )

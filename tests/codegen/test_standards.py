@@ -95,7 +95,7 @@ def test_a_compiler_that_nobody_knows(tmp_path: Path) -> None:
     """An application says how it aligns variables, without a change of the header; tcc is known."""
     folder = microtir.build(module_of(quantised_graph()), BASE).export(tmp_path / "out")
     command = ["gcc", "-std=c99", "-U__GNUC__", *FLAGS[:-2], FLAGS[-1], "net.c", "net_weights.c"]
-    assert '"define NET_ALIGNED(bytes): how' in compiler_output(command, folder)
+    assert '"define NET_ALIGNED(bytes) as this' in compiler_output(command, folder)
     known = "-DNET_ALIGNED(bytes)=__attribute__((aligned(bytes)))"
     assert not compiler_output([*command, known], folder)
     assert not compiler_output([*command, "-D__TINYC__"], folder)

@@ -210,7 +210,7 @@ class GemmWindows(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
         widened += (output.height - count) * ((rows.taps - form.shared_rows) * new + keeping)
         looped = 9 + 5 * rows.turns if rows.turns else 0
         tile = tile_loads(rows) + 10 * rows.steps + 8 * requantised_ + 22 + looped
-        copied = rows.steps // 4 + 24
+        copied = rows.steps // 4 + 18
         single = rows.steps * 9 // 2 + 2 * requantised_ + 12
         tiles, rest = divmod(rows.width, PIXELS)
         pairs = -(-output.channels // PAIR)

@@ -41,8 +41,8 @@
 #error "leave out -ffast-math and -Ofast, or define MICROTIR_FLOATS_WITHIN_TOLERANCE"
 #endif
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
-#error "floats are computed as a wider type: on x86 add -msse2 -mfpmath=sse, elsewhere define \
-MICROTIR_FLOATS_WITHIN_TOLERANCE"
+/* On x86 add -msse2 -mfpmath=sse. Elsewhere define the macro. */
+#error "floats are computed as a wider type: define MICROTIR_FLOATS_WITHIN_TOLERANCE"
 #endif
 #endif
 
