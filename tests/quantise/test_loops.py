@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,25 +14,12 @@ from microtir.dtype import DType
 from microtir.frontend import from_onnx, from_tflite
 from microtir.graph.ir import Array, Graph
 from microtir.module.ir_module import IRModule
-from microtir.operators.activations.definition import Relu, Tanh
-from microtir.operators.arithmetic.definition import Minimum
-from microtir.operators.conditions.definition import Greater
-from microtir.operators.control.definition import (
-    Control,
-    EndIf,
-    EndRepeat,
-    Otherwise,
-    Repeat,
-    Then,
-)
-from microtir.operators.reduction.definition import Sum
-from microtir.operators.state.definition import Assign
+from microtir.operators.control.definition import Control, EndRepeat, Repeat
 from microtir.quantise import LayerWidth, Quantised, QuantiseOptions, Width, quantise
 from microtir.rewrite.reference import execute
 from microtir.rewrite.requests.numerics import ChooseNumerics
 from microtir.writers import tflite_bytes
 from tests.support.float_networks import floats
-from tests.support.graphs import constant, graph, node, tensor
 from tests.support.litert import run_litert
 from tests.support.tflm import run_tflm
 
@@ -144,64 +130,3 @@ def test_a_loop_with_a_layer_of_floats_remembers_floats() -> None:
     program = host.load(microtir.build(IRModule(graph=result.graph)), opt_level=0)
     expected, actual = execute(result.graph, inputs)["y"], program.run(inputs)["y"]
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
-
-
-def _branch() -> Graph:
-    """Return a branch that ends in TANH, or in values above 1."""
-    names = ("x", "relu", "tanh", "then_end", "else_end", "y")
-    x, relu, tanh, then_end, else_end, y = (tensor(name, (1, 8)) for name in names)
-    total = tensor("total", (1, 1))
-    is_above, begun, turned = (tensor(n, (1, 1), DType.BOOL) for n in ("above", "begun", "turned"))
-    zero = constant("zero", np.zeros(1, np.float32))
-    nodes = [
-        node(Sum((1,), keep_dims=True), [x], total),
-        node(Greater(), [total, zero], is_above),
-        node(Then(), [is_above], begun),
-        node(Relu(), [x], relu),
-        node(Assign(), [relu], then_end),
-        node(Otherwise(), [begun], turned),
-        node(Tanh(), [x], tanh),
-        node(Assign(), [tanh], else_end),
-        node(EndIf(), [turned, then_end, else_end], y),
-    ]
-    return graph(nodes, [x], [y])
-
-
-def _loop() -> Graph:
-    """Return a loop that begins with values above 1, and whose turns end in TANH."""
-    names = ("x", "first", "turn", "tanh", "next", "y")
-    x, first, turn, tanh, following, y = (tensor(name, (1, 8)) for name in names)
-    nodes = [
-        node(Assign(), [x], first),
-        node(Repeat(3), [first], turn),
-        node(Tanh(), [turn], tanh),
-        node(Assign(), [tanh], following),
-        node(EndRepeat(), [turn, following], y),
-    ]
-    return graph(nodes, [x], [y])
-
-
-def _bounded() -> Graph:
-    """Return what a normalisation of Keras does: a bound that no value reaches."""
-    x, y = tensor("x", (1, 8)), tensor("y", (1, 8))
-    return graph([node(Minimum(), [x, constant("c", np.array([1e12], np.float32))], y)], [x], [y])
-
-
-@pytest.mark.parametrize(("width", "least"), [(Width.INT8, 20.0), (Width.INT16, 60.0)])
-@pytest.mark.parametrize("make", [_branch, _loop, _bounded])
-def test_a_scale_holds_all_values_and_no_more(
-    make: Callable[[], Graph], width: Width, least: float
-) -> None:
-    """Neither a fixed scale of another value nor a constant takes the bits of a value."""
-    before = make()
-    samples = floats(5, 40, 1, 8, spread=3.0)
-    result = quantise(before, {"x": samples}, QuantiseOptions(width))
-    (given,), (output,) = result.graph.inputs, result.graph.outputs
-    into, out = given.type.quant, output.type.quant
-    for sample in samples:
-        real = execute(before, {"x": sample})["y"]
-        stored = np.round(sample / into.scale) + into.zero_point
-        stored = stored.clip(given.dtype.min, given.dtype.max).astype(given.dtype.value)
-        got = execute(result.graph, {"x": stored})["y"]
-        error = (got.astype(float) - out.zero_point) * out.scale - real
-        assert 10 * np.log10((real**2).mean() / (error**2).mean()) >= least

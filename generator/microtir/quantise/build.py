@@ -10,12 +10,14 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, State, Tensor, TensorType
 from microtir.operators import record_of
+from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.operators.movement.definition import Pad
 from microtir.operators.recurrent.definition import Lstm
 from microtir.quantise import constants, recurrent
 from microtir.quantise.forms import IntegerForm
 from microtir.quantise.options import Calibration, PortType, QuantiseOptions, Width
+from microtir.quantise.ranges import real_range
 from microtir.quantise.scales import SharedScales, Stored, memories_of, scale_of_inputs
 
 _UNSIGNED_OFFSET = 128  # from a zero point of int8 to the same of uint8
@@ -217,6 +219,10 @@ class _Builder:
             return recurrent.stored_inputs(node, inputs, form.inputs, hidden, cell)
         one_scale = scale_of_inputs(self._plan.shared, node, form)
         shared = None if one_scale is None else self._plan.quants[one_scale]
+        if isinstance(node.op, Add | Mul) and form.outputs[0].is_int:
+            output = self._plan.quants[Stored(node.output, form.outputs[0])]
+            ends = real_range(output, form.outputs[0])
+            inputs = [constants.within_reach(t, node.op, inputs, ends) for t in inputs]
         return [
             constants.quantised_constant(tensor, dtype, shared)
             if tensor.is_constant and tensor.dtype is DType.FLOAT32

@@ -9,6 +9,7 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
+from microtir.operators.arithmetic.definition import Add
 from microtir.operators.control.definition import Control, PutItem, nodes_in_loops
 from microtir.operators.recurrent.definition import Lstm
 from microtir.operators.softmax.definition import Softmax
@@ -22,6 +23,7 @@ from microtir.quantise.statistics import Statistics
 from microtir.rewrite.reference import evaluate
 
 _MOST_RUNS = 32
+_NO_SHARE, _MASKED = 16.0, 1000.0  # below the largest value of a row; of all, if it is masked
 
 
 class Ranges:
@@ -66,6 +68,9 @@ class Ranges:
         if lstm is not None:
             return Range(*cell_range(lstm, self._recorded), Calibration.MINMAX)
         statistics, asked = self._statistics[one.tensor], self._options.calibration
+        floor = self._floor(one.tensor)
+        if statistics.low < floor:
+            return Range(floor, max(statistics.high, floor), Calibration.MINMAX, is_floored=True)
         if asked is Calibration.AUTO and one.dtype is DType.INT16:
             asked = Calibration.MINMAX
         if asked is not Calibration.AUTO:
@@ -73,6 +78,22 @@ class Ranges:
         names = [name for name in Calibration if name is not Calibration.AUTO]
         ranges = [range_by(name, statistics, one.dtype, self._options) for name in names]
         return min(ranges, key=lambda r: self._effect(one, r))
+
+    def _floor(self, tensor: Tensor) -> float:
+        """Return the value below which nothing counts: what masks hide from a softmax."""
+        readers = self._readers.get(tensor, ())
+        if tensor in self._graph.outputs or len(readers) != 1:
+            return -np.inf
+        reader = readers[0]
+        seen = [values for values in self._recorded if tensor.name in values]
+        if isinstance(reader.op, Softmax) and seen:
+            tops = np.concatenate([values[tensor.name].max(axis=-1).ravel() for values in seen])
+            return float(tops[tops > tops.max() - _MASKED].min()) - _NO_SHARE
+        if reader.op == Add() and seen:
+            other = next((t for t in reader.activations if t is not tensor), tensor)
+            floor = self._floor(reader.output)
+            return floor - max(float(values[other.name].max()) for values in seen)
+        return -np.inf
 
     def _effect(self, one: Stored, chosen: Range) -> float:
         """Return the error that a range causes, as a share of the power of what is computed."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Quantization, Tensor, TensorType
 from microtir.graph.rewriting import constant
-from microtir.quantise.ranges import affine
+from microtir.operators.arithmetic.definition import Add, Mul
+from microtir.quantise.ranges import affine, real_range
 
 _LARGEST_BIAS = 2.0**30  # stored in 32 bits, with room for the sums
 
@@ -34,6 +37,24 @@ def quantised_constant(tensor: Tensor, dtype: DType, quant: Quantization | None)
     stored = np.rint(values / quant.scale) + quant.zero_point
     type_ = TensorType(tensor.shape, dtype, quant)
     return constant(tensor.name, type_, np.clip(stored, dtype.min, dtype.max))
+
+
+def within_reach(
+    tensor: Tensor, op: Add | Mul, operands: Sequence[Tensor], ends: tuple[float, float]
+) -> Tensor:
+    """Return a constant operand without values that drive results beyond their `ends` anyhow.
+
+    A mask of -1e9 takes all integers otherwise, and its multiplier is too large.
+    """
+    other = next((t for t in operands if t.dtype.is_int and not t.is_constant), None)
+    if other is None or not tensor.is_constant or tensor.dtype is not DType.FLOAT32:
+        return tensor
+    most = max(-ends[0], ends[1]) / other.type.quant.scale
+    reach = -most, most
+    if isinstance(op, Add):
+        low, high = real_range(other.type.quant, other.dtype)
+        reach = ends[0] - high, ends[1] - low
+    return constant(tensor.name, tensor.type, np.clip(tensor.values, *reach))
 
 
 def by_channel(values: Array, axis: int, vector: Array) -> Array:

@@ -6,6 +6,8 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import numpy as np
+
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor
 from microtir.operators import record_of
@@ -58,7 +60,9 @@ def integer_form(node: Node, width: Width) -> IntegerForm | None:
     them; conditions, counts and indices stay as they are.
     """
     activation = ACTIVATIONS.get(width)
-    if activation is None or not _computes_on_scales(node):
+    constants = (t.values for t in node.inputs if t.is_constant and _is_real(t))
+    is_finite = all(np.isfinite(values).all() for values in constants)
+    if activation is None or not is_finite or not _computes_on_scales(node):
         return None
     if activation is DType.INT16 and isinstance(node.op, Comparison):
         return None  # LiteRT compares integers as stored; scales of tflite-micro are undefined

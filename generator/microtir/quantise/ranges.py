@@ -19,11 +19,12 @@ _LEAST_SCALE = 2.0**-100
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range, and the calibration that it comes from."""
+    """A range, and the calibration that it comes from; lower constants count if not floored."""
 
     low: float
     high: float
     calibration: Calibration
+    is_floored: bool = False
 
 
 def affine(low: float, high: float, dtype: DType) -> Quantization:

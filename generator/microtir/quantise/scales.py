@@ -190,6 +190,8 @@ def quantisations(
             calibrations.update((one, r.calibration) for one, r in chosen.items())
             ends = [*((r.low, r.high) for r in chosen.values()), *_extremes(shared.constants, root)]
             low, high = min(low for low, _ in ends), max(high for _, high in ends)
+            if any(r.is_floored for r in chosen.values()):
+                low = min(r.low for r in chosen.values())
             if shared.symmetric.intersection(members):
                 high = max(high, -low)
                 low = high * root.dtype.min / root.dtype.max  # one more than above the zero point
