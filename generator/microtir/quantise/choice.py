@@ -23,7 +23,7 @@ from microtir.quantise.statistics import Statistics
 from microtir.rewrite.reference import evaluate
 
 _MOST_RUNS = 32
-_NO_SHARE, _MASKED = 16.0, 1000.0  # below the largest value of a row; of all, if it is masked
+_NO_SHARE, _MASKED = 16.0, 1000.0  # below the largest value of a row, and of what masks hide
 
 
 class Ranges:
@@ -69,7 +69,7 @@ class Ranges:
             return Range(*cell_range(lstm, self._recorded), Calibration.MINMAX)
         statistics, asked = self._statistics[one.tensor], self._options.calibration
         floor = self._floor(one.tensor)
-        if statistics.low < floor:
+        if statistics.low < floor - _MASKED:
             return Range(floor, max(statistics.high, floor), Calibration.MINMAX, is_floored=True)
         if asked is Calibration.AUTO and one.dtype is DType.INT16:
             asked = Calibration.MINMAX
