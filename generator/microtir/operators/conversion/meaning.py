@@ -27,19 +27,17 @@ def quantize(op: conversion.Quantize, node: Node, x: Array) -> Array:
     elif not source.dtype.is_float:
         return as_output(quantized_requantize(op, stored(x), source, output), output)
     params = conversion.quantize_params(output)
-    if op.by_reciprocal:
-        quotient = (x * np.float32(linear.reciprocal(output))).astype(np.float64)
-    else:
-        quotient = (x / np.float32(params.scale)).astype(np.float64)
+    with np.errstate(over="ignore"):  # what overflows is an end of the range
+        if op.by_reciprocal:
+            quotient = (x * np.float32(linear.reciprocal(output))).astype(np.float64)
+        else:
+            quotient = (x / np.float32(params.scale)).astype(np.float64)
     if op.ties_to_even:
         rounded = np.rint(quotient)
     else:
         rounded = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient)
-    finite = np.clip(
-        np.nan_to_num(rounded, nan=fixed_point.INT32_MIN),
-        fixed_point.INT32_MIN,
-        fixed_point.INT32_MAX,
-    )
+    low, high = fixed_point.INT32_MIN, fixed_point.INT32_MAX
+    finite = np.clip(np.nan_to_num(rounded, nan=low), low, high)
     shifted = finite.astype(np.int64) + params.zero_point
     return as_output(np.clip(shifted, params.minimum, params.maximum), output)
 
