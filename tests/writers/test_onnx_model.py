@@ -92,7 +92,8 @@ def test_onnxruntime_gives_what_is_read_again(models_dir: Path, name: str, width
                 is_cell = values.dtype == np.int16  # steps of an LSTM of floats, and of integers
                 apart = np.abs(values.astype(int) - own[output].astype(int))
                 share = 0.15 if "lstm" in name else 0.05
-                assert np.mean(apart > (256 if is_cell else 1)) <= share
+                steps = 2 if "siamese" in name else 1  # products with inverse roots, twice
+                assert np.mean(apart > (256 if is_cell else steps)) <= share
         states = {s.before.name: own[s.after.name] for s in result.graph.states}
 
 
