@@ -54,7 +54,6 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "tests/frontend/onnx/test_twins.py::test_the_c_of_both_formats_differs_in_names": (
         "QLinearAdd", "QLinearAveragePool", "QGemm",
     ),
-    "tests/frontend/test_control.py::test_branches_equal_tflite_micro": ("otherwise",),
     "tests/models/test_exported_onnx.py::test_equals_its_golden_file": (
         "QLinearGlobalAveragePool", "QLinearMul", "QLinearSigmoid", "QLinearSoftmax",
     ),
